@@ -1,0 +1,71 @@
+# The four kinds of target that the folders declare, so that each CMakeLists.txt reads as data.
+#
+#   weir_library(core SOURCES gcra.cc ... DEPS weir::base)       -> target weir_core, alias weir::core
+#   weir_test(gcra_test SOURCES gcra_test.cc DEPS weir::core)    -> gtest executable, one ctest entry
+#   weir_bench(gcra_bench SOURCES gcra_bench.cc DEPS weir::core) -> Google Benchmark executable
+#   weir_fuzz(http1_fuzz SOURCES http1_fuzz.cc DEPS weir::wire)  -> libFuzzer executable (clang only)
+
+find_package(Threads REQUIRED)
+
+add_library(weir_flags INTERFACE)
+target_compile_options(weir_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers
+  -fno-strict-aliasing)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(weir_flags INTERFACE -mcx16)  # cmpxchg16b: the memory table's 16-byte slots
+endif()
+target_include_directories(weir_flags INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+target_link_libraries(weir_flags INTERFACE Threads::Threads)
+if(WEIR_SANITIZE)
+  target_compile_options(weir_flags INTERFACE
+    -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+  target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
+endif()
+
+function(weir_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(weir_${name} STATIC ${ARG_SOURCES})
+  add_library(weir::${name} ALIAS weir_${name})
+  target_include_directories(weir_${name} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(weir_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS}
+    PUBLIC $<BUILD_INTERFACE:weir_flags>)
+endfunction()
+
+function(weir_test name)
+  if(NOT WEIR_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_flags GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
+endfunction()
+
+function(weir_bench name)
+  if(NOT WEIR_BUILD_BENCH)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  find_package(benchmark REQUIRED)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_flags benchmark::benchmark)
+endfunction()
+
+function(weir_fuzz name)
+  if(NOT WEIR_BUILD_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_flags)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_property(GLOBAL APPEND PROPERTY WEIR_FUZZERS ${name})
+endfunction()
