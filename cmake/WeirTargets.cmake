@@ -22,6 +22,9 @@ if(WEIR_SANITIZE)
     -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
   target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
 endif()
+if(WEIR_BUILD_FUZZ)  # Coverage for the fuzzer in every library, without its main().
+  target_compile_options(weir_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 function(weir_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
