@@ -93,7 +93,10 @@ install_debian_packages() {
   for package in $(for purpose in "$@"; do packages_for "$purpose"; done | tr ' ' '\n' | sort -u); do
     is_installed "$package" || missing+=("$package")
   done
-  if [ ${#missing[@]} -eq 0 ]; then return; fi
+  if [ ${#missing[@]} -eq 0 ]; then
+    say "all Debian packages for $* are there"
+    return
+  fi
   if ! have apt-get; then
     say "not a Debian system; please install the equivalents of: ${missing[*]}" >&2
     return 1
