@@ -1,0 +1,148 @@
+// Engine: the one decision path. Every door turns bytes into attributes and costs, calls Decide on its loop's Worker and
+// turns the Verdict into bytes. Rate logic is in core; the engine joins policy, store, reservations and metrics.
+//
+//   auto engine = decide::Engine::Create({.policy = policy, .clock = clock}).value();
+//   decide::Worker worker(*engine, /*shard=*/0);                    // one per loop
+//   const decide::Verdict& verdict = worker.Decide(attributes, decide::Costs::Requests(), {.door = metrics::Door::kApi}, now);
+//
+// Thread safety: Engine is shared by all threads. A Worker belongs to one thread.
+// Ownership: the engine owns the store, the counters' meters and the running policy; workers borrow it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/hmac_id.h"
+#include "base/keyed_hash.h"
+#include "core/now.h"
+#include "decide/ledger.h"
+#include "decide/verdict.h"
+#include "identity/client_identity.h"
+#include "metrics/weir_metrics.h"
+#include "policy/policy.h"
+#include "policy/reload.h"
+#include "store/memory/memory_store.h"
+#include "weir/result.h"
+
+namespace weir::decide {
+
+// A policy joined to the store's meters, the metrics' series and the identity rules. Immutable.
+struct BoundPolicy;
+
+struct EngineOptions {
+  std::shared_ptr<const policy::Policy> policy;   // Required.
+  const Clock* clock = nullptr;                   // Required; must outlive the engine.
+  size_t shards = 1;                              // Workers, at most; one per loop.
+  size_t max_reservations = 1'000'000;            // Beyond: a call that asks for one is refused (kResourceExhausted).
+};
+
+class Engine {
+ public:
+  // Errors: unusable identity keys, meters that do not compile.
+  static Result<std::unique_ptr<Engine>> Create(EngineOptions options);
+  ~Engine();
+
+  // Swaps the policy whole. Counters whose limit kept its identity stay. kFailedPrecondition when only a restart could do
+  // it; the running policy then stays, as it does after any error.
+  Result<policy::ReloadPlan> Reload(std::shared_ptr<const policy::Policy> next);
+
+  std::shared_ptr<const policy::Policy> policy() const;
+  metrics::WeirMetrics& metrics();
+  // The engine's time: monotonic nanoseconds since it was made, as core::Now wants them.
+  core::Now NowAt(int64_t clock_mono_ns, int64_t wall_ns) const;
+
+ private:
+  friend class Worker;
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct DecideOptions {
+  metrics::Door door = metrics::Door::kApi;
+  policy::Missing missing = policy::Missing::kSkip;   // What an absent attribute means at this door.
+  bool peek = false;                                  // `allowed` says whether the cost would pass; nothing changes.
+  // Above 0: charges are held in a reservation for so long, to be settled or released. Needed by parallel limits, which
+  // are only tested otherwise.
+  int64_t reserve_ttl_ns = 0;
+  // With reserve_ttl_ns: make the reservation only when a parallel limit applies (the gateway's way: costs stand as
+  // charged, slots are freed by Settle with no amounts).
+  bool reserve_parallel_only = false;
+  std::string_view client;                            // For hot keys; the attribute's value when empty.
+  bool client_hashed = false;                         // `client` is a keyed id and may be shown in /metrics.
+};
+
+// A rule that comes with the call instead of a policy. Counters are named by (algorithm, key) alone, so a changed rate
+// carries the used units over.
+struct AdHocRule {
+  std::string_view key;
+  core::MeterSpec spec;
+  std::string_view name;   // Shown as the limit's name.
+};
+
+// One limit's standing for one set of attributes, for GET /admin/state.
+struct LimitState {
+  const policy::Limit* limit = nullptr;
+  const policy::Variant* variant = nullptr;
+  core::Step step;       // Of a peek.
+  int64_t quota = 0;
+};
+
+class Worker {
+ public:
+  // REQUIRES: shard < the engine's shards, and no other worker has it.
+  Worker(Engine& engine, size_t shard);
+  ~Worker();
+
+  // The running policy, refreshed when a reload has happened. Valid until the next call of this or of Decide.
+  const policy::Policy& policy();
+  const identity::IdentityResolver& identity();   // Of the running policy.
+  identity::IdentityCache& identity_cache();
+  size_t shard() const { return shard_; }
+  Engine& engine() { return engine_; }
+
+  // The client's id for an API key, as the gateway names it. For attributes.api_key of /v1/check.
+  ClientId ApiKeyId(std::string_view api_key);
+
+  // Decides one call: all limits that apply, all or nothing. Neither blocks nor allocates in the steady state (a
+  // reservation allocates). An error only when a reservation cannot be made.
+  Result<const Verdict*> Decide(const policy::Attributes& call, const Costs& costs, const DecideOptions& options,
+                                core::Now now);
+  // kInvalidArgument: the rule does not compile; the message names the field.
+  Result<const Verdict*> DecideAdHoc(const AdHocRule& rule, int64_t cost, const DecideOptions& options, core::Now now);
+
+  // Ends a reservation: for each unit given in `actual`, the reserved amount becomes the actual one (the difference is
+  // given back or becomes debt); the others stand as charged; parallel slots are freed. Idempotent: a repeat answers the
+  // same. kNotFound: unknown or expired.
+  struct Settled {
+    std::array<int64_t, kUnitCount> charged{};   // What stands now, by unit.
+    uint8_t given = 0;
+  };
+  Result<Settled> Settle(ReservationId id, const Costs& actual, core::Now now);
+  // Gives everything back. Idempotent, as Settle.
+  Result<Settled> Release(ReservationId id, core::Now now);
+  // Prolongs the parallel slots of a reservation to `ttl_ns` from now; for long streams. False: it is gone.
+  bool Renew(ReservationId id, int64_t ttl_ns, core::Now now);
+
+  // Forgets the counter of `limit_name` for these attributes. kNotFound: no such limit; kInvalidArgument: an attribute of
+  // its `per` is missing.
+  Result<void> Reset(std::string_view limit_name, const policy::Attributes& call, core::Now now);
+  // Every limit whose `per` the attributes fill, with what is left of it.
+  std::vector<LimitState> State(const policy::Attributes& call, core::Now now);
+
+ private:
+  struct Scratch;
+  Engine& engine_;
+  const size_t shard_;
+  std::shared_ptr<const BoundPolicy> bound_;
+  uint64_t seen_generation_ = 0;
+  std::unique_ptr<Scratch> scratch_;
+};
+
+}  // namespace weir::decide

@@ -1,0 +1,224 @@
+#include "net/http_service.h"
+
+#include <algorithm>
+#include <string>
+
+#include "wire/http1/body.h"
+#include "wire/http1/dates.h"
+
+namespace weir::net {
+namespace {
+
+constexpr size_t kReadBytes = 16 * 1024;
+constexpr size_t kFlushBytes = 256 * 1024;     // Answers beyond this go out before more requests are taken.
+constexpr size_t kIdleBytesKept = 16 * 1024;   // What a waiting connection may hold.
+
+int64_t DeadlineAfter(int64_t now_ns, int64_t timeout_ns) { return timeout_ns > 0 ? now_ns + timeout_ns : kNoDeadline; }
+
+// A connection's buffers and where in a request it stands.
+class Connection {
+ public:
+  Connection(Stream& stream, HttpService& service, const HttpServiceOptions& options, const DrainFlag& drain)
+      : stream_(stream), service_(service), options_(options), drain_(drain) {}
+
+  // Answers all the whole requests that have arrived, into out(). False when the connection is to close after them.
+  bool AnswerArrived();
+  // True while a request has begun and not ended.
+  bool mid_request() const { return collecting_ || !in_.empty(); }
+  void AnswerError(int status, std::string_view reason);
+  wire::Buffer& in() { return in_; }
+  wire::Buffer& out() { return out_; }
+  void ReleaseIdleMemory() {
+    if (in_.empty()) in_.ClearAndShrink(kIdleBytesKept);
+    out_.ClearAndShrink(kIdleBytesKept);
+    body_.ClearAndShrink(kIdleBytesKept);
+  }
+
+ private:
+  enum class Progress : uint8_t { kAnswered, kNeedMore, kClose };
+  Progress AnswerOne();
+  Progress BeginCollecting(const http1::RequestHead& head, size_t head_bytes);
+  Progress Collect();
+  Progress Finish(const http1::RequestHead& head, std::string_view body);
+  Progress Refuse(int status, std::string_view reason) {
+    AnswerError(status, reason);
+    return Progress::kClose;
+  }
+
+  Stream& stream_;
+  HttpService& service_;
+  const HttpServiceOptions& options_;
+  const DrainFlag& drain_;
+  wire::Buffer in_;
+  wire::Buffer out_;
+  http1::HeadProgress head_progress_;
+  // A request whose body is still coming: its head is kept apart, because `in_` moves when it grows.
+  bool collecting_ = false;
+  wire::Buffer head_;
+  wire::Buffer body_;
+  http1::BodyReader reader_;
+};
+
+bool Connection::AnswerArrived() {
+  for (;;) {
+    const Progress progress = collecting_ ? Collect() : AnswerOne();
+    if (progress == Progress::kClose) return false;
+    if (progress == Progress::kNeedMore || out_.size() >= kFlushBytes) return true;
+  }
+}
+
+Connection::Progress Connection::AnswerOne() {
+  if (in_.empty()) return Progress::kNeedMore;
+  static thread_local http1::RequestHead head;  // Used and done with before anything waits.
+  const http1::ParseOutcome outcome = http1::ParseRequestHead(in_.View(), options_.head, head, &head_progress_);
+  if (outcome.need_more()) return Progress::kNeedMore;
+  if (outcome.error()) return Refuse(outcome.status, outcome.reason);
+  head_progress_ = {};
+  if (head.body == http1::BodyKind::kNone) {
+    const Progress progress = Finish(head, {});
+    in_.Consume(outcome.consumed);
+    return progress;
+  }
+  if (head.body == http1::BodyKind::kLength) {
+    if (head.content_length > options_.body_bytes_max) return Refuse(413, "the body is too large");
+    const size_t whole_bytes = outcome.consumed + static_cast<size_t>(head.content_length);
+    if (in_.size() >= whole_bytes) {
+      const Progress progress =
+          Finish(head, in_.View().substr(outcome.consumed, static_cast<size_t>(head.content_length)));
+      in_.Consume(whole_bytes);
+      return progress;
+    }
+  }
+  return BeginCollecting(head, outcome.consumed);
+}
+
+Connection::Progress Connection::BeginCollecting(const http1::RequestHead& head, size_t head_bytes) {
+  collecting_ = true;
+  reader_.Start(head.body, head.content_length, {.body_bytes_max = options_.body_bytes_max});
+  head_.Clear();
+  head_.Append(in_.View().substr(0, head_bytes));
+  body_.Clear();
+  in_.Consume(head_bytes);
+  if (head.expect_continue && in_.empty()) out_.Append("HTTP/1.1 100 Continue\r\n\r\n");
+  return Collect();
+}
+
+Connection::Progress Connection::Collect() {
+  for (;;) {
+    const http1::BodyReader::Step step = reader_.Feed(in_.View());
+    body_.Append(step.payload);
+    in_.Consume(step.consumed);
+    switch (step.state) {
+      case http1::BodyReader::State::kPayload:
+        continue;
+      case http1::BodyReader::State::kNeedMore:
+        return Progress::kNeedMore;
+      case http1::BodyReader::State::kError:
+        return Refuse(step.status, step.reason);
+      case http1::BodyReader::State::kDone:
+        break;
+    }
+    collecting_ = false;
+    static thread_local http1::RequestHead head;
+    http1::ParseRequestHead(head_.View(), options_.head, head);
+    return Finish(head, body_.View());
+  }
+}
+
+Connection::Progress Connection::Finish(const http1::RequestHead& head, std::string_view body) {
+  http1::ResponseWriter answer(out_);
+  service_.Answer({.head = head,
+                   .body = body,
+                   .peer = stream_.peer(),
+                   .now_ns = stream_.loop().now_ns(),
+                   .wall_ns = stream_.loop().wall_ns(),
+                   .date = HttpDateOf(stream_.loop().wall_ns())},
+                  answer);
+  return head.keep_alive && !drain_.draining ? Progress::kAnswered : Progress::kClose;
+}
+
+void Connection::AnswerError(int status, std::string_view reason) {
+  const char* code = status == 408   ? "timeout"
+                     : status == 413 ? "payload_too_large"
+                     : status == 431 ? "headers_too_large"
+                                     : "bad_request";
+  const std::string body = R"({"error":{"code":")" + std::string(code) + R"(","message":")" + std::string(reason) + R"("}})";
+  http1::ResponseWriter answer(out_);
+  answer.Begin(status);
+  answer.Field("Content-Type", "application/json");
+  answer.Date(HttpDateOf(stream_.loop().wall_ns()));
+  answer.Connection(false, 1);
+  answer.Body(body);
+}
+
+}  // namespace
+
+std::string_view HttpDateOf(int64_t wall_ns) {
+  static thread_local int64_t rendered_second = -1;
+  static thread_local http1::HttpDate date{};
+  const int64_t second = wall_ns / 1'000'000'000;
+  if (second != rendered_second) {
+    date = http1::FormatHttpDate(second);
+    rendered_second = second;
+  }
+  return date.view();
+}
+
+Task<void> CloseGently(Stream& stream) {
+  constexpr int64_t kLingerNs = 1'000'000'000;
+  constexpr size_t kLingerBytes = 256 * 1024;
+  stream.ShutdownWrite();
+  stream.SetReadDeadline(stream.loop().now_ns() + kLingerNs);
+  char discarded[4096];
+  for (size_t total = 0; total < kLingerBytes;) {
+    const IoResult got = co_await stream.Read(discarded);
+    if (!got.ok()) co_return;
+    total += got.bytes;
+  }
+}
+
+Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service, HttpServiceOptions options,
+                     const DrainFlag& drain) {
+  Connection connection(*stream, service, options, drain);
+  EventLoop& loop = stream->loop();
+  stream->SetWriteTimeout(options.write_timeout_ns);
+  int64_t request_deadline_ns = kNoDeadline;
+  for (;;) {
+    if (!connection.mid_request()) {
+      request_deadline_ns = kNoDeadline;
+      stream->SetReadDeadline(DeadlineAfter(loop.now_ns(), options.idle_timeout_ns));
+    } else {
+      if (request_deadline_ns == kNoDeadline) {
+        request_deadline_ns = DeadlineAfter(loop.now_ns(), options.header_timeout_ns);
+      }
+      stream->SetReadDeadline(request_deadline_ns);
+    }
+    char* const room = connection.in().Prepare(kReadBytes);
+    const IoResult got = co_await stream->Read({room, connection.in().spare()});
+    if (got.status == IoStatus::kTimedOut && connection.mid_request()) {
+      connection.AnswerError(408, "the request did not arrive in time");
+      co_await stream->Write(connection.out().View());
+      co_await CloseGently(*stream);
+      co_return;
+    }
+    if (!got.ok()) co_return;
+    connection.in().Commit(got.bytes);
+    bool go_on = true;
+    do {
+      go_on = connection.AnswerArrived();
+      if (connection.out().empty()) break;
+      const bool more_waits = connection.out().size() >= kFlushBytes;
+      const IoResult sent = co_await stream->Write(connection.out().View());
+      if (!sent.ok()) co_return;
+      connection.out().Clear();
+      if (!more_waits) break;
+    } while (go_on);
+    if (!go_on) {
+      co_await CloseGently(*stream);
+      co_return;
+    }
+    if (!connection.mid_request()) connection.ReleaseIdleMemory();
+  }
+}
+
+}  // namespace weir::net
