@@ -5,7 +5,7 @@
 """
 
 import sys
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 
 def count(path):

@@ -36,9 +36,7 @@ tidy() {
     xargs -r -n 1 -P "$jobs" clang-tidy-19 -p build/tidy --quiet --warnings-as-errors='*'
 }
 
-python_check() {
-  if [ -x .venv/bin/ruff ]; then .venv/bin/ruff check --quiet scripts tests bench; else python3 -m compileall -q scripts tests bench; fi
-}
+python_check() { .venv/bin/ruff check --quiet .; }
 
 shell_check() { git ls-files -- '*.sh' .ci/run | xargs -r shellcheck --severity=warning; }
 
