@@ -76,7 +76,7 @@ class IdHasher {
   std::unique_ptr<State> state_;
 };
 
-// Remembers the ids of the credentials seen lately: a direct-mapped table from a keyed 128-bit hash of the credential
+// Remembers the ids of the credentials seen lately: a two-way table from a keyed 128-bit hash of the credential
 // to its id. Neither credentials nor anything that leads back to them is kept. About 15 ns for a credential seen before.
 class IdCache {
  public:
@@ -92,12 +92,12 @@ class IdCache {
 
  private:
   struct Entry {
-    Hash128 key{};  // All zero: empty.
+    base::Key128 key{};  // All zero: empty.
     ClientId id;
   };
 
   const IdHasher& hasher_;
-  KeyHasher fast_;
+  base::KeyHasher fast_;
   size_t mask_;
   std::unique_ptr<Entry[]> entries_;
   uint64_t misses_ = 0;
