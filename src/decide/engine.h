@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct EngineOptions {
   const Clock* clock = nullptr;                   // Required; must outlive the engine.
   size_t shards = 1;                              // Workers, at most; one per loop.
   size_t max_reservations = 1'000'000;            // Beyond: a call that asks for one is refused (kResourceExhausted).
+  bool hot_keys = true;                           // Counts by client, for /admin/top; 30 ns or so per decision.
+  std::string version;                            // For weir_build_info.
 };
 
 class Engine {
@@ -74,6 +77,8 @@ struct DecideOptions {
   // With reserve_ttl_ns: make the reservation only when a parallel limit applies (the gateway's way: costs stand as
   // charged, slots are freed by Settle with no amounts).
   bool reserve_parallel_only = false;
+  // Fills LimitVerdict::next_unit_after_ns, which the RateLimit field needs; a look-up more for sliding windows.
+  bool next_unit = true;
   std::string_view client;                            // For hot keys; the attribute's value when empty.
   bool client_hashed = false;                         // `client` is a keyed id and may be shown in /metrics.
 };
@@ -89,7 +94,7 @@ struct AdHocRule {
 // One limit's standing for one set of attributes, for GET /admin/state.
 struct LimitState {
   const policy::Limit* limit = nullptr;
-  const policy::Variant* variant = nullptr;
+  const policy::Variant* variant = nullptr;   // Unlimited: `step` says nothing.
   core::Step step;       // Of a peek.
   int64_t quota = 0;
 };
@@ -120,10 +125,7 @@ class Worker {
   // Ends a reservation: for each unit given in `actual`, the reserved amount becomes the actual one (the difference is
   // given back or becomes debt); the others stand as charged; parallel slots are freed. Idempotent: a repeat answers the
   // same. kNotFound: unknown or expired.
-  struct Settled {
-    std::array<int64_t, kUnitCount> charged{};   // What stands now, by unit.
-    uint8_t given = 0;
-  };
+  using Settled = decide::Settled;
   Result<Settled> Settle(ReservationId id, const Costs& actual, core::Now now);
   // Gives everything back. Idempotent, as Settle.
   Result<Settled> Release(ReservationId id, core::Now now);
@@ -138,6 +140,16 @@ class Worker {
 
  private:
   struct Scratch;
+  void Refresh();
+  void Collect(const policy::Attributes& call, const Costs& costs, const DecideOptions& options, uint64_t lease_id);
+  void AddMissing(size_t limit);
+  void Describe(const DecideOptions& options, core::Now now);
+  void Judge(bool admitted);
+  Result<void> Reserve(ReservationId id, const Costs& costs, const DecideOptions& options, core::Now now);
+  void Undo(core::Now now);
+  void Count(const policy::Attributes& call, const DecideOptions& options);
+  void CountClient(const policy::Attributes& call, const DecideOptions& options);
+
   Engine& engine_;
   const size_t shard_;
   std::shared_ptr<const BoundPolicy> bound_;

@@ -44,7 +44,9 @@ struct LimitVerdict {
   bool shadow = false;                 // Evaluated and counted, never denying; in no header.
   bool allowed = true;
   bool attribute_missing = false;      // Denied because `missing: deny` and an attribute is absent; retry_after is kNever.
+  int64_t cost = 0;                    // What the call asked for; 0: peeked.
   int64_t quota = 0;                   // B
+  int64_t window_s = 0;                // ceil(B * P / N), in seconds; 0 for parallel.
   int64_t remaining = 0;
   int64_t reset_after_ns = 0;          // core::kNever for parallel.
   int64_t retry_after_ns = 0;          // 0 when allowed; core::kNever when waiting never helps; 1 s when denied by parallel.
