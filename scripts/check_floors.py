@@ -14,6 +14,7 @@ FLOORS = [
     ["core", "wire", "metrics"],
     ["policy", "identity", "store", "net"],
     ["decide"],
+    ["answers"],
     ["doors", "gateway"],
     ["cli"],
 ]

@@ -33,6 +33,9 @@ class ResponseWriter {
  public:
   explicit ResponseWriter(wire::Buffer& out) : out_(out) {}
 
+  // Where the answer is built, for parts that append whole field lines or a body themselves.
+  wire::Buffer& out() { return out_; }
+
   // The status line. Always HTTP/1.1 (RFC 9112, 2.3). status: 100 to 999. `reason` other than the
   // registered one only to pass an upstream's through; one with control characters is replaced.
   void Begin(int status);
