@@ -8,14 +8,19 @@
 //
 // Thread safety: every method may be called from any number of threads. Ownership: the store owns its meters and its
 // memory (mapped at construction, touched as keys come). Decide takes no lock and allocates nothing when all its meters
-// are packed (meter.h).
+// are packed (meter.h), except for a new key in a store that also knows rates that are not.
 #pragma once
 
+#include <atomic>
+#include <cassert>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "core/meter.h"
+#include "store/memory/key_budget.h"
+#include "store/memory/meter_registry.h"
+#include "store/memory/narrow_table.h"
+#include "store/memory/sharded_map.h"
 #include "store/store.h"
 
 namespace weir::store {
@@ -27,8 +32,8 @@ struct MemoryStoreOptions {
 
 class MemoryStore {
  public:
-  explicit MemoryStore(const MemoryStoreOptions& options);
-  ~MemoryStore();
+  // Aborts when the memory cannot be mapped.
+  explicit MemoryStore(const MemoryStoreOptions& options = {});
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
 
@@ -37,34 +42,95 @@ class MemoryStore {
   Result<const core::Meter*> Intern(const core::MeterSpec& spec);
 
   // Decides all charges together: true when every enforced one passes, and then each of them is charged (and each
-  // shadow one that passes by itself); otherwise none is, and a denial leaves no trace. REQUIRES: outcomes.size() ==
-  // charges.size(); costs in [0, kMaxUnits].
-  bool Decide(std::span<const Charge> charges, std::span<Outcome> outcomes, core::Now now, Mode mode);
+  // shadow one that passes by itself); otherwise none is, and a denial leaves no trace. A charge that another thread
+  // overtakes is undone, which can deny others for an instant and never admits too many.
+  // REQUIRES: outcomes.size() == charges.size(); costs in [0, kMaxUnits]; keys differ among the charges.
+  bool Decide(std::span<const Charge> charges, std::span<Outcome> outcomes, core::Now now,
+              Mode mode) {
+    assert(charges.size() == outcomes.size());
+    if (charges.size() == 1 && charges[0].meter->packed() && mode == Mode::kCharge) [[likely]] {
+      ChargeOnePacked(charges[0], &outcomes[0], now);
+      return outcomes[0].step.allowed || !charges[0].enforced;
+    }
+    return DecideAll(charges, outcomes, now, mode);
+  }
+
+  // Starts loading what Decide will read for this charge: with a batch at hand, call it some decisions ahead.
+  void Prefetch(const Charge& charge) const { narrow_.Prefetch(charge.key); }
 
   // What a charge of `cost` would be told; changes nothing. Cost 0 reads the state.
   core::Step Peek(const core::Meter& meter, Key128 key, int64_t cost, core::Now now);
 
   // Replaces the reserved cost by the actual one. What was not used comes back as far as time has not given it back
-  // already; an overrun is charged whatever remains, as debt. False: there was nothing to change (the counter is gone,
-  // or its window is over).
-  bool Settle(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t reserved, int64_t actual,
-              core::Now now);
-  // Settle with nothing used; frees a parallel lease. Releasing a lease twice changes nothing the second time; other
-  // receipts must be settled or released once.
-  bool Release(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t reserved, core::Now now);
+  // already; an overrun is charged whatever remains, as debt. Ends a parallel lease. False: there was nothing to change
+  // (the counter is gone, or its window is over), or a debt found the store full.
+  // Settle each receipt once; only leases can tell a second time. REQUIRES: 0 <= reserved, actual <= kMaxUnits.
+  bool Settle(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t reserved,
+              int64_t actual, core::Now now);
+  // Settle with nothing used.
+  bool Release(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t reserved,
+               core::Now now) {
+    return Settle(meter, key, receipt, reserved, 0, now);
+  }
   // Prolongs a parallel lease to `ttl_ns` from now. False when it has expired or was released.
-  bool Renew(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t ttl_ns, core::Now now);
+  bool Renew(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t ttl_ns,
+             core::Now now);
 
   // Forgets the counter: the full quota is there again. False when there was none.
   bool Reset(const core::Meter& meter, Key128 key);
 
   // Keys whose quota is not full. Scans the tables: for metrics, not for the request path.
   int64_t TrackedKeys(core::Now now) const;
+  // Slots of the bound that are taken, by full-quota entries that nobody has replaced yet too. Cheap.
+  int64_t TakenKeys() const { return budget_.taken(); }
+  // The table as mapped (touched or not), and the map as it stands.
   int64_t MemoryBytes() const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  // What a newcomer that finds no room is told to wait.
+  static constexpr int64_t kFullRetryNs = 1'000'000'000;
+
+  void ChargeOnePacked(const Charge& charge, Outcome* outcome, core::Now now) {
+    const core::Meter& meter = *charge.meter;
+    const auto step = [&](int64_t state, int64_t* next) {
+      *next = state;
+      outcome->step = ChargePacked(meter, next, charge.cost, now, NarrowTable::Spread(charge.key),
+                                   &outcome->receipt);
+      return outcome->step.allowed;
+    };
+    outcome->tracked = true;
+    if (narrow_.Update(meter, charge.key, now, step) == NarrowTable::Found::kNo) {
+      ChargeAbsentPacked(charge, outcome, now);
+      return;
+    }
+    outcome->charged = outcome->step.allowed && charge.cost > 0;
+  }
+  void ChargeAbsentPacked(const Charge& charge, Outcome* outcome, core::Now now);
+  bool MakeRoom(NarrowTable::Inserted why, Key128 key, core::Now now);
+  void AnswerFull(const Charge& charge, Outcome* outcome) const;
+
+  bool DecideAll(std::span<const Charge> charges, std::span<Outcome> outcomes, core::Now now,
+                 Mode mode);
+  void ChargeOne(const Charge& charge, Outcome* outcome, core::Now now);
+  void ChargeOneWide(const Charge& charge, Outcome* outcome, core::Now now);
+  void Undo(const Charge& charge, Outcome* outcome, core::Now now);
+
+  bool SettlePacked(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,
+                    core::Now now);
+  bool SettleWide(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,
+                  core::Now now);
+  // The key's entry in a locked shard, its state under `meter`; units used under a packed rate move over. Null: none.
+  ShardedMap::Entry* FindWide(ShardedMap::Shard* shard, const core::Meter& meter, Key128 key,
+                              core::Now now);
+  int64_t TakeUsedFromNarrow(const core::Meter& meter, Key128 key, core::Now now);
+
+  const OnFull on_full_;
+  KeyBudget budget_;
+  MeterRegistry registry_;
+  NarrowTable narrow_;
+  ShardedMap wide_;
+  // Some bucket or window of this store is too wide to pack, so a key may have its state in either table.
+  std::atomic<bool> mixed_{false};
 };
 
 }  // namespace weir::store

@@ -1,0 +1,315 @@
+#include "store/memory/memory_store.h"
+
+#include <optional>
+#include <utility>
+
+namespace weir::store {
+namespace {
+
+using core::Form;
+using Found = NarrowTable::Found;
+using Inserted = NarrowTable::Inserted;
+
+// Making room and then losing it to others is bounded: after so many times the store counts as full.
+constexpr int kRoomAttempts = 8;
+
+bool IsCharged(const Charge& charge, const core::Step& step) {
+  const bool only_tested = charge.meter->form() == Form::kParallel && charge.lease_id == 0;
+  return step.allowed && charge.cost > 0 && !only_tested;
+}
+
+// Forms whose algorithm has a packed form too.
+bool MayMove(const core::Meter& meter) {
+  return meter.form() == Form::kExactBucket || meter.form() == Form::kWindow;
+}
+
+}  // namespace
+
+MemoryStore::MemoryStore(const MemoryStoreOptions& options)
+    : on_full_(options.on_full),
+      budget_(options.max_keys),
+      narrow_(options.max_keys, &budget_, &registry_),
+      wide_(&budget_) {
+  assert(options.max_keys >= 1);
+}
+
+Result<const core::Meter*> MemoryStore::Intern(const core::MeterSpec& spec) {
+  auto meter = registry_.Intern(spec);
+  if (meter && MayMove(**meter)) mixed_.store(true, std::memory_order_release);
+  return meter;
+}
+
+bool MemoryStore::DecideAll(std::span<const Charge> charges, std::span<Outcome> outcomes,
+                            core::Now now, Mode mode) {
+  if (charges.size() == 1 && mode == Mode::kCharge) {
+    ChargeOne(charges[0], &outcomes[0], now);
+    return outcomes[0].step.allowed || !charges[0].enforced;
+  }
+  for (const Charge& charge : charges) {
+    if (charge.meter->packed()) Prefetch(charge);
+  }
+  bool pass = true;
+  for (size_t i = 0; i < charges.size(); ++i) {
+    const Charge& charge = charges[i];
+    outcomes[i] = {.step = Peek(*charge.meter, charge.key, charge.cost, now)};
+    pass &= outcomes[i].step.allowed || !charge.enforced;
+  }
+  if (!pass || mode == Mode::kPeek) return pass;
+  for (size_t i = 0; i < charges.size(); ++i) {
+    if (!charges[i].enforced) continue;
+    ChargeOne(charges[i], &outcomes[i], now);
+    if (outcomes[i].step.allowed) continue;
+    for (size_t j = 0; j < i; ++j) {
+      if (charges[j].enforced) Undo(charges[j], &outcomes[j], now);
+    }
+    return false;
+  }
+  for (size_t i = 0; i < charges.size(); ++i) {
+    if (!charges[i].enforced && outcomes[i].step.allowed) ChargeOne(charges[i], &outcomes[i], now);
+  }
+  return true;
+}
+
+void MemoryStore::ChargeOne(const Charge& charge, Outcome* outcome, core::Now now) {
+  if (charge.meter->packed()) return ChargeOnePacked(charge, outcome, now);
+  if (charge.meter->form() == Form::kDenyAll) {
+    *outcome = {.step = core::Meter::DenyAll(charge.cost)};
+    return;
+  }
+  ChargeOneWide(charge, outcome, now);
+}
+
+void MemoryStore::Undo(const Charge& charge, Outcome* outcome, core::Now now) {
+  if (outcome->charged) Release(*charge.meter, charge.key, outcome->receipt, charge.cost, now);
+  *outcome = {.step = Peek(*charge.meter, charge.key, charge.cost, now)};
+}
+
+void MemoryStore::AnswerFull(const Charge& charge, Outcome* outcome) const {
+  outcome->charged = false;
+  outcome->tracked = false;
+  if (on_full_ == OnFull::kOpen) return;  // The step is what a fresh counter said.
+  outcome->step = {false, 0, kFullRetryNs, charge.cost > charge.meter->quota() ? core::kNever
+                                                                               : kFullRetryNs};
+}
+
+bool MemoryStore::MakeRoom(Inserted why, Key128 key, core::Now now) {
+  return why == Inserted::kNoBudget && wide_.EvictOne(key, now);
+}
+
+// The key has no entry in the table. Where its state may be in the map, under a rate that does not pack, the shard's
+// lock makes the move of the units one step for everybody who looks for the key.
+void MemoryStore::ChargeAbsentPacked(const Charge& charge, Outcome* outcome, core::Now now) {
+  const core::Meter& meter = *charge.meter;
+  const Key128 key = charge.key;
+  const uint64_t spread = NarrowTable::Spread(key);
+  int64_t initial = 0;
+  std::optional<ShardedMap::Shard> shard;
+  if (mixed_.load(std::memory_order_acquire)) [[unlikely]] {
+    shard.emplace(wide_.Lock(key));
+    const ShardedMap::Entry* entry = shard->Find(key);
+    if (entry != nullptr && entry->meter->algorithm() == meter.algorithm()) {
+      const int64_t used = UsedWide(*entry->meter, entry->state, now, spread);
+      initial = PackedFromUsed(meter, used, now, spread);
+      shard->Erase(key);
+    }
+  }
+  const auto step = [&](int64_t state, int64_t* next) {
+    *next = state;
+    outcome->step = ChargePacked(meter, next, charge.cost, now, spread, &outcome->receipt);
+    return outcome->step.allowed;
+  };
+  for (int attempt = 0; attempt < kRoomAttempts;) {
+    int64_t next = initial;
+    if (!step(initial, &next)) next = initial;
+    outcome->charged = IsCharged(charge, outcome->step);
+    if (!outcome->charged && initial == 0) return;  // Nothing to keep.
+    const Inserted inserted = narrow_.Insert(meter, key, now, next);
+    if (inserted == Inserted::kYes) return;
+    if (inserted == Inserted::kFound) {
+      if (initial != 0) {
+        narrow_.Update(meter, key, now, [&](int64_t state, int64_t* sum) {
+          *sum = state;
+          OverrunPacked(meter, sum, UsedPacked(meter, initial, now, spread), now, spread);
+          return true;
+        });
+        initial = 0;
+      }
+      if (narrow_.Update(meter, key, now, step) == Found::kYes) {
+        outcome->charged = IsCharged(charge, outcome->step);
+        return;
+      }
+      continue;
+    }
+    shard.reset();
+    ++attempt;
+    if (!MakeRoom(inserted, key, now)) break;
+  }
+  AnswerFull(charge, outcome);
+}
+
+int64_t MemoryStore::TakeUsedFromNarrow(const core::Meter& meter, Key128 key, core::Now now) {
+  const core::Meter* from = nullptr;
+  int64_t state = 0;
+  if (narrow_.Extract(key, &from, &state) == Found::kNo) return 0;
+  if (from->algorithm() != meter.algorithm()) return 0;
+  return UsedPacked(*from, state, now, NarrowTable::Spread(key));
+}
+
+ShardedMap::Entry* MemoryStore::FindWide(ShardedMap::Shard* shard, const core::Meter& meter,
+                                         Key128 key, core::Now now) {
+  ShardedMap::Entry* entry = shard->Find(key);
+  if (entry == nullptr) {
+    if (!MayMove(meter)) return nullptr;
+    const int64_t used = TakeUsedFromNarrow(meter, key, now);
+    if (used == 0) return nullptr;
+    entry = shard->Insert(key, meter, now);
+    if (entry != nullptr) entry->state = WideFromUsed(meter, used, now, ShardedMap::Spread(key));
+    return entry;
+  }
+  if (entry->meter != &meter) {
+    entry->state = CarryWide(*entry->meter, meter, std::move(entry->state), now,
+                             ShardedMap::Spread(key));
+    entry->meter = &meter;
+  }
+  return entry;
+}
+
+void MemoryStore::ChargeOneWide(const Charge& charge, Outcome* outcome, core::Now now) {
+  const core::Meter& meter = *charge.meter;
+  const uint64_t spread = ShardedMap::Spread(charge.key);
+  *outcome = {};
+  for (int attempt = 0; attempt < kRoomAttempts; ++attempt) {
+    {
+      ShardedMap::Shard shard = wide_.Lock(charge.key);
+      ShardedMap::Entry* entry = FindWide(&shard, meter, charge.key, now);
+      WideState fresh;
+      WideState* state = entry != nullptr ? &entry->state : &fresh;
+      outcome->step = ChargeWide(meter, state, charge, now, spread, &outcome->receipt);
+      outcome->charged = IsCharged(charge, outcome->step);
+      if (entry != nullptr || !outcome->charged) return;
+      entry = shard.Insert(charge.key, meter, now);
+      if (entry != nullptr) {
+        entry->state = std::move(fresh);
+        return;
+      }
+    }
+    if (!wide_.EvictOne(charge.key, now) && !narrow_.EvictOne(now)) break;
+  }
+  AnswerFull(charge, outcome);
+}
+
+core::Step MemoryStore::Peek(const core::Meter& meter, Key128 key, int64_t cost, core::Now now) {
+  if (meter.form() == Form::kDenyAll) return core::Meter::DenyAll(cost);
+  const uint64_t spread = NarrowTable::Spread(key);
+  if (!meter.packed()) {
+    ShardedMap::Shard shard = wide_.Lock(key);
+    ShardedMap::Entry* entry = FindWide(&shard, meter, key, now);
+    WideState fresh;
+    return TestWide(meter, entry != nullptr ? &entry->state : &fresh, cost, now, spread);
+  }
+  int64_t state = 0;
+  if (narrow_.Read(meter, key, now, &state) == Found::kNo &&
+      mixed_.load(std::memory_order_acquire)) {
+    ShardedMap::Shard shard = wide_.Lock(key);
+    const ShardedMap::Entry* entry = shard.Find(key);
+    if (entry != nullptr && entry->meter->algorithm() == meter.algorithm()) {
+      const int64_t used = UsedWide(*entry->meter, entry->state, now, spread);
+      state = PackedFromUsed(meter, used, now, spread);
+    }
+  }
+  return TestPacked(meter, state, cost, now, spread);
+}
+
+bool MemoryStore::Settle(const core::Meter& meter, Key128 key, core::Receipt receipt,
+                         int64_t reserved, int64_t actual, core::Now now) {
+  const int64_t delta = reserved - actual;
+  if (meter.form() == Form::kDenyAll) return false;
+  if (meter.packed()) return delta == 0 || SettlePacked(meter, key, receipt, delta, now);
+  if (delta == 0 && meter.form() != Form::kParallel) return true;
+  return SettleWide(meter, key, receipt, delta, now);
+}
+
+bool MemoryStore::SettlePacked(const core::Meter& meter, Key128 key, core::Receipt receipt,
+                               int64_t delta, core::Now now) {
+  const uint64_t spread = NarrowTable::Spread(key);
+  bool changed = false;
+  const auto step = [&](int64_t state, int64_t* next) {
+    *next = state;
+    changed = true;
+    if (delta < 0) {
+      OverrunPacked(meter, next, -delta, now, spread);
+    } else {
+      changed = RefundPacked(meter, next, receipt, delta, now, spread);
+    }
+    return changed;
+  };
+  for (int attempt = 0; attempt < kRoomAttempts;) {
+    if (narrow_.Update(meter, key, now, step) == Found::kYes) return changed;
+    if (mixed_.load(std::memory_order_acquire)) {  // A charge of nothing brings it over.
+      Outcome moved;
+      ChargeAbsentPacked({.meter = &meter, .key = key, .cost = 0}, &moved, now);
+      if (narrow_.Update(meter, key, now, step) == Found::kYes) return changed;
+    }
+    if (delta > 0) return false;
+    const Inserted inserted =
+        narrow_.Insert(meter, key, now, PackedFromUsed(meter, -delta, now, spread));
+    if (inserted == Inserted::kYes) return true;
+    if (inserted == Inserted::kFound) continue;
+    ++attempt;
+    if (!MakeRoom(inserted, key, now)) return false;
+  }
+  return false;
+}
+
+bool MemoryStore::SettleWide(const core::Meter& meter, Key128 key, core::Receipt receipt,
+                             int64_t delta, core::Now now) {
+  const uint64_t spread = ShardedMap::Spread(key);
+  for (int attempt = 0; attempt < kRoomAttempts; ++attempt) {
+    {
+      ShardedMap::Shard shard = wide_.Lock(key);
+      ShardedMap::Entry* entry = FindWide(&shard, meter, key, now);
+      if (delta > 0 || meter.form() == Form::kParallel) {
+        return entry != nullptr && RefundWide(meter, &entry->state, receipt, delta, now, spread);
+      }
+      if (entry == nullptr) entry = shard.Insert(key, meter, now);
+      if (entry != nullptr) {
+        OverrunWide(meter, &entry->state, -delta, now, spread);
+        return true;
+      }
+    }
+    if (!wide_.EvictOne(key, now) && !narrow_.EvictOne(now)) return false;
+  }
+  return false;
+}
+
+bool MemoryStore::Renew(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t ttl_ns,
+                        core::Now now) {
+  if (meter.form() != Form::kParallel) return false;
+  ShardedMap::Shard shard = wide_.Lock(key);
+  ShardedMap::Entry* entry = FindWide(&shard, meter, key, now);
+  if (entry == nullptr) return false;
+  auto* leases = std::get_if<core::ParallelState>(&entry->state);
+  return leases != nullptr && meter.parallel().Renew(leases, static_cast<uint64_t>(receipt.a),
+                                                     now.mono_ns + ttl_ns, now.mono_ns);
+}
+
+bool MemoryStore::Reset(const core::Meter& meter, Key128 key) {
+  (void)meter;  // The key may have its state in either table, under any of its rates.
+  ShardedMap::Shard shard = wide_.Lock(key);
+  const core::Meter* from = nullptr;
+  int64_t state = 0;
+  const bool narrow = narrow_.Extract(key, &from, &state) == Found::kYes;
+  const bool wide = shard.Find(key) != nullptr;
+  shard.Erase(key);
+  return narrow || wide;
+}
+
+int64_t MemoryStore::TrackedKeys(core::Now now) const {
+  return narrow_.CountLive(now) + wide_.CountLive(now);
+}
+
+int64_t MemoryStore::MemoryBytes() const {
+  return static_cast<int64_t>(narrow_.MemoryBytes()) + wide_.MemoryBytes();
+}
+
+}  // namespace weir::store

@@ -1,0 +1,231 @@
+// A keyed decision: hash a 24-byte key, find its counter, charge it. Time is passed in. Beside it, the same token
+// bucket in 64 mutex shards of boost::unordered_flat_map, and in the form of the tutorials: one mutex around an
+// unordered_map of strings. Keys are drawn uniformly, all of them present before the clock starts.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "store/memory/memory_store.h"
+
+namespace weir::store {
+namespace {
+
+constexpr core::MeterSpec Spec() {
+  return {.algorithm = Algorithm::kTokenBucket,
+          .rate = {.units = 1000, .period = std::chrono::seconds(1), .burst = 1'000'000}};
+}
+
+// 24 bytes, such as "user:" and an id.
+struct KeyText {
+  char text[24];
+  explicit KeyText(uint64_t id) {
+    std::memcpy(text, "client:k", 8);
+    for (int i = 0; i < 16; ++i) text[8 + i] = "0123456789abcdef"[(id >> (4 * i)) & 15];
+  }
+  std::string_view view() const { return {text, sizeof(text)}; }
+};
+
+// xorshift: cheap beside what is measured.
+struct Draw {
+  uint64_t state;
+  uint64_t Below(uint64_t bound) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return static_cast<uint64_t>((core::Uint128{state} * bound) >> 64);
+  }
+};
+
+class WeirTable {
+ public:
+  explicit WeirTable(int64_t keys)
+      : store_({.max_keys = keys}),
+        meter_(*store_.Intern(Spec())),
+        limit_(hasher_.Begin("per-client")) {}
+  Charge MakeCharge(std::string_view key) const {
+    return {.meter = meter_, .key = base::KeyHasher::State(limit_).Add(key).Finish()};
+  }
+  bool Decide(std::string_view key, int64_t now_ns) { return Decide(MakeCharge(key), now_ns); }
+  bool Decide(const Charge& charge, int64_t now_ns) {
+    Outcome outcome;
+    return store_.Decide({&charge, 1}, {&outcome, 1}, {.mono_ns = now_ns}, Mode::kCharge);
+  }
+  void Prefetch(const Charge& charge) const { store_.Prefetch(charge); }
+
+ private:
+  base::KeyHasher hasher_{42};
+  MemoryStore store_;
+  const core::Meter* meter_;
+  base::KeyHasher::State limit_;
+};
+
+class ShardedFlatMap {
+ public:
+  explicit ShardedFlatMap(int64_t keys) : bucket_(*core::TickBucket::Fit(Spec().rate)) {
+    for (Shard& shard : shards_) shard.map.reserve(static_cast<size_t>(keys) / shards_.size());
+  }
+  bool Decide(std::string_view key, int64_t now_ns) {
+    const base::Key128 hash = base::KeyHasher::State(limit_).Add(key).Finish();
+    Shard& shard = shards_[hash.hi % shards_.size()];
+    const std::scoped_lock lock(shard.mutex);
+    return bucket_.Charge(&shard.map[hash], 1, now_ns).allowed;
+  }
+
+ private:
+  struct Hash {
+    using is_avalanching = void;
+    size_t operator()(const base::Key128& key) const { return key.lo; }
+  };
+  struct alignas(64) Shard {
+    std::mutex mutex;
+    boost::unordered_flat_map<base::Key128, int64_t, Hash> map;
+  };
+  base::KeyHasher hasher_{42};
+  base::KeyHasher::State limit_ = hasher_.Begin("per-client");
+  core::TickBucket bucket_;
+  std::array<Shard, 64> shards_;
+};
+
+class TutorialMap {
+ public:
+  explicit TutorialMap(int64_t keys) : bucket_(*core::TickBucket::Fit(Spec().rate)) {
+    map_.reserve(static_cast<size_t>(keys));
+  }
+  bool Decide(std::string_view key, int64_t now_ns) {
+    const std::scoped_lock lock(mutex_);
+    return bucket_.Charge(&map_[std::string(key)], 1, now_ns).allowed;
+  }
+
+ private:
+  core::TickBucket bucket_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, int64_t> map_;
+};
+
+int64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * 4096;
+}
+
+// One limiter per benchmark, shared by its threads and filled before they start.
+template <typename Limiter>
+struct Fixture {
+  static inline std::unique_ptr<Limiter> limiter;
+  static inline int64_t bytes = 0;
+  static void SetUp(const benchmark::State& state) {
+    const int64_t before = ResidentBytes();
+    limiter = std::make_unique<Limiter>(state.range(0));
+    for (int64_t id = 0; id < state.range(0); ++id) {
+      limiter->Decide(KeyText(static_cast<uint64_t>(id)).view(), 1);
+    }
+    bytes = ResidentBytes() - before;
+  }
+  static void TearDown(const benchmark::State&) { limiter.reset(); }
+};
+
+// Threads draw from disjoint parts of the keys.
+template <typename Limiter>
+void BM_Decide(benchmark::State& state) {
+  Limiter& limiter = *Fixture<Limiter>::limiter;
+  const auto part = static_cast<uint64_t>(state.range(0) / state.threads());
+  const uint64_t first = part * static_cast<uint64_t>(state.thread_index());
+  Draw draw{0x9e3779b97f4a7c15u + static_cast<uint64_t>(state.thread_index())};
+  int64_t now_ns = 2;
+  for (auto _ : state) {
+    now_ns += 100;
+    benchmark::DoNotOptimize(limiter.Decide(KeyText(first + draw.Below(part)).view(), now_ns));
+  }
+  state.SetItemsProcessed(state.iterations());
+  if (state.thread_index() == 0) {
+    state.counters["bytes_per_key"] =
+        static_cast<double>(Fixture<Limiter>::bytes) / static_cast<double>(state.range(0));
+  }
+}
+
+// A batch at hand: load the lines of sixteen keys, then decide them.
+void BM_DecideBatch16(benchmark::State& state) {
+  WeirTable& table = *Fixture<WeirTable>::limiter;
+  const auto keys = static_cast<uint64_t>(state.range(0));
+  Draw draw{7};
+  int64_t now_ns = 2;
+  std::array<Charge, 16> batch;
+  for (auto _ : state) {
+    now_ns += 1600;
+    for (Charge& charge : batch) {
+      charge = table.MakeCharge(KeyText(draw.Below(keys)).view());
+      table.Prefetch(charge);
+    }
+    for (const Charge& charge : batch) benchmark::DoNotOptimize(table.Decide(charge, now_ns));
+  }
+  state.SetItemsProcessed(state.iterations() * 16);
+}
+
+// What a decision costs in the harness itself: the key's text and its hash.
+void BM_KeyAndHash(benchmark::State& state) {
+  const base::KeyHasher hasher(42);
+  const base::KeyHasher::State limit = hasher.Begin("per-client");
+  Draw draw{7};
+  for (auto _ : state) {
+    const KeyText text(draw.Below(1000));
+    benchmark::DoNotOptimize(base::KeyHasher::State(limit).Add(text.view()).Finish());
+  }
+}
+BENCHMARK(BM_KeyAndHash);
+
+void BM_Hash24(benchmark::State& state) {
+  const base::KeyHasher hasher(42);
+  const base::KeyHasher::State limit = hasher.Begin("per-client");
+  KeyText text(77);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(text);
+    benchmark::DoNotOptimize(base::KeyHasher::State(limit).Add(text.view()).Finish());
+  }
+}
+BENCHMARK(BM_Hash24);
+
+#define WEIR_DECIDE(limiter)                                                       \
+  BENCHMARK(BM_Decide<limiter>)                                                    \
+      ->Setup(Fixture<limiter>::SetUp)                                             \
+      ->Teardown(Fixture<limiter>::TearDown)                                       \
+      ->ArgName("keys")                                                            \
+      ->Arg(1'000)                                                                 \
+      ->Arg(1'000'000)                                                             \
+      ->Arg(10'000'000)                                                            \
+      ->Threads(1)                                                                 \
+      ->Threads(2)                                                                 \
+      ->UseRealTime()
+WEIR_DECIDE(WeirTable);
+WEIR_DECIDE(ShardedFlatMap);
+BENCHMARK(BM_DecideBatch16)
+    ->Setup(Fixture<WeirTable>::SetUp)
+    ->Teardown(Fixture<WeirTable>::TearDown)
+    ->ArgName("keys")
+    ->Arg(1'000)
+    ->Arg(1'000'000)
+    ->Arg(10'000'000);
+BENCHMARK(BM_Decide<TutorialMap>)
+    ->Setup(Fixture<TutorialMap>::SetUp)
+    ->Teardown(Fixture<TutorialMap>::TearDown)
+    ->ArgName("keys")
+    ->Arg(1'000)
+    ->Arg(1'000'000)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace weir::store
+
+BENCHMARK_MAIN();
