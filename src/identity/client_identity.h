@@ -42,7 +42,8 @@ struct ClientSource {
   friend bool operator==(const ClientSource&, const ClientSource&) = default;
 };
 
-// "api_key", "jwt.sub", "header.NAME" or "ip". Error: any other text, or a NAME that is no header name.
+// "api_key", "jwt.sub", "header.NAME" or "ip". Error: any other text, or a NAME that is no header name of at
+// most 64 bytes.
 Result<ClientSource> ParseClientSource(std::string_view text);
 
 struct IdentityOptions {
@@ -61,7 +62,7 @@ enum class IdentityOutcome : uint8_t {
 
 struct Identity {
   ClientId client;     // With kInvalid and kMissing: the address's id.
-  IdKind kind = IdKind::kIp;
+  ClientSource::Kind source = ClientSource::Kind::kIp;  // What named it.
   IpAddress address;   // The caller's, behind trusted proxies.
   IpText ip;           // The key that `per: [ip]` counts under.
   IdentityOutcome outcome = IdentityOutcome::kOk;
@@ -94,7 +95,8 @@ class IdentityCache {
  public:
   static constexpr size_t kDefaultTokens = 2048;
 
-  // Borrows `hasher`. `tokens` is rounded up to a power of two.
+  // Borrows `hasher`: a changed identity.secret takes a new cache, a changed policy does not. `tokens` is rounded up to a
+  // power of two.
   explicit IdentityCache(const IdHasher& hasher, size_t tokens = kDefaultTokens);
 
   IdCache& ids() { return ids_; }
@@ -103,15 +105,15 @@ class IdentityCache {
  private:
   friend class IdentityResolver;
   struct Token {
-    Hash128 key{};           // Of the whole token; all zero: empty.
-    uint64_t verifier = 0;   // Which resolver verified it.
+    base::Key128 key{};           // Of the whole token; all zero: empty.
+    uint64_t resolver = 0;   // Which one verified it.
     int64_t expires_s = 0;
     ClientId id;
   };
-  Token& SlotOf(const Hash128& key);
+  Token& SlotOf(const base::Key128& key);
 
   IdCache ids_;
-  KeyHasher fast_;
+  base::KeyHasher fast_;
   size_t mask_;
   std::unique_ptr<Token[]> tokens_;
   uint64_t token_misses_ = 0;
@@ -119,7 +121,7 @@ class IdentityCache {
 
 class IdentityResolver {
  public:
-  // Errors: unusable keys, a source named twice, more than kMaxHeaderSources headers, `jwt.sub` without jwt options,
+  // Errors: unusable keys, a source named twice or behind ip, more than kMaxHeaderSources headers, `jwt.sub` without jwt options,
   // header sources without trusted proxies, a prefix out of range.
   static Result<std::unique_ptr<IdentityResolver>> Create(IdentityOptions options);
 
@@ -134,7 +136,14 @@ class IdentityResolver {
     ClientId id;
     std::optional<JwtError> error;
   };
-  IdentityResolver(IdentityOptions options, std::optional<JwtVerifier> verifier);
+  struct Found;
+  IdentityResolver(IdentityOptions options, std::optional<JwtVerifier> verifier, std::vector<std::string> headers);
+  static Result<void> CheckChain(const std::vector<ClientSource>& chain);
+  static Result<std::vector<std::string>> HeadersOf(const IdentityOptions& options);
+  // Fills `found`; says why the request is to be refused, or nothing.
+  std::string_view Gather(const IdentityRequest& request, IdentityCache& cache, int64_t wall_ns, Found& found) const;
+  // Empty: the request has no such source.
+  ClientId IdOf(const ClientSource& source, const Found& found, IdentityCache& cache) const;
   Verified VerifyToken(std::string_view token, IdentityCache& cache, int64_t wall_ns) const;
 
   IdentityOptions options_;

@@ -52,7 +52,8 @@ struct Credentials {
 
 Credentials ReadCredentials(const CredentialLines& lines, bool jwt_enabled);
 
-// Three base64url parts (or the five of an encrypted token), the first of which begins a JSON object.
+// Three parts between dots (or the five of an encrypted token), the first of which begins a JSON object in base64url. A
+// damaged token still looks like one, so that it is refused and not taken for a key.
 bool LooksLikeJwt(std::string_view token);
 
 }  // namespace weir::identity

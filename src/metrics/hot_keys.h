@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "metrics/space_saving.h"
 
 namespace weir::metrics {
@@ -63,11 +64,11 @@ class HotKeys {
 
   // One decision for a client. `key` is a keyed hash of its identity; `client` is read only when the client is new to
   // the sketch. About 30 ns, no allocation.
-  void OnClient(size_t shard, Fingerprint key, std::string_view client, bool hashed, bool allowed);
+  void OnClient(size_t shard, base::Key128 key, std::string_view client, bool hashed, bool allowed);
 
   // What a limit whose key contains the client said. `limit` is LimitSeries::id.
-  void OnLimit(size_t shard, uint32_t limit, Fingerprint key, std::string_view client, bool hashed, int64_t remaining,
-               int64_t quota);
+  void OnLimit(size_t shard, uint32_t limit, base::Key128 key, std::string_view client, bool hashed,
+               int64_t remaining, int64_t quota);
 
   // At most `n`, most first. Allocates; holds each shard's mutex while copying it.
   std::vector<TopClient> Top(By by, size_t n) const;

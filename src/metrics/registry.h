@@ -52,12 +52,15 @@ class Counter {
 
   uint64_t Value() const;
 
+  // The same series.
+  friend bool operator==(const Counter& a, const Counter& b) { return a.slots_ == b.slots_; }
+
  private:
   friend class Registry;
   Counter(Slot* slots, uint32_t shared_shard) : slots_(slots), shared_shard_(shared_shard) {}
 
   Slot* slots_ = nullptr;
-  uint32_t shared_shard_ = 0;
+  uint32_t shared_shard_ = 0;  // The one behind the loops' shards.
 };
 
 // A value that goes both ways. Loops add their part to their shard; Set is for gauges with one writer.
@@ -122,7 +125,8 @@ enum class MetricType : uint8_t { kCounter, kGauge, kHistogram };
 // One metric name with its labels' names; its series are registered one by one.
 class Family;
 
-// Adds one sample of a family that is computed at each scrape; at most the family's bound, the rest is dropped.
+// Adds one sample of a family that is computed at each scrape. What exceeds the family's bound or repeats a label set is
+// dropped.
 using SampleSink = std::function<void(std::span<const std::string_view> label_values, double value)>;
 
 struct RegistryOptions {
@@ -158,6 +162,9 @@ class Registry {
   Gauge GaugeOf(Family& family, std::initializer_list<std::string_view> values);
   Histogram HistogramOf(Family& family, std::initializer_list<std::string_view> values);
 
+  // A counter that is on no page, for events nobody asked to see.
+  Counter UnlistedCounter();
+
   // Hides the series of `family` whose first label is not among `kept`; one that comes back shows its old count.
   void ShowOnly(Family& family, std::span<const std::string_view> kept);
 
@@ -174,11 +181,15 @@ class Registry {
               size_t max_series);
   Series& SeriesOf(Family& family, std::span<const std::string_view> values);
   Slot* TakeSlots(size_t count);
+  void Write(const Family& family, std::string& out, size_t& samples) const;
 
   const size_t shards_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Family>> families_;  // Sorted by name.
-  std::vector<std::unique_ptr<Slot[], void (*)(Slot*)>> pages_;
+  struct alignas(64) Page {
+    std::array<Slot, kSlotsPerPage> slots{};
+  };
+  std::vector<std::unique_ptr<Page[]>> pages_;  // One page per shard each, and one for AddFromAnywhere and Set.
   size_t used_in_page_ = kSlotsPerPage;
   friend class Family;
 };

@@ -4,10 +4,11 @@
 // With capacity k and a total weight of W: a tracked key's true weight lies in [count - error, count], no error exceeds
 // W / k, and every key whose true weight exceeds W / k is tracked.
 //
+// Keys are 128-bit keyed hashes; two keys with one hash would be counted as one, which nobody can arrange.
 // Thread safety: none. Allocates once, when made. A touch costs one hash probe and a few heap steps.
 //
 //   SpaceSaving<std::string> sketch(256);
-//   sketch.Touch({hash_low, hash_high}, 1, [&](std::string& name) { name = client; });   // called for newcomers only
+//   sketch.Touch(hasher.Begin(client).Finish(), 1, [&](std::string& name) { name = client; });   // called for newcomers only
 //   for (const auto& entry : sketch.entries()) Show(entry.payload, entry.count, entry.error);
 #pragma once
 
@@ -17,20 +18,15 @@
 #include <utility>
 #include <vector>
 
-namespace weir::metrics {
+#include "base/keyed_hash.h"
 
-// A key by its 128-bit hash. Colliding keys would be counted as one; with a keyed hash nobody can arrange that.
-struct Fingerprint {
-  uint64_t low = 0;
-  uint64_t high = 0;
-  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
-};
+namespace weir::metrics {
 
 template <typename Payload>
 class SpaceSaving {
  public:
   struct Entry {
-    Fingerprint key;
+    base::Key128 key;
     uint64_t count = 0;  // At least the true weight.
     uint64_t error = 0;  // count - error is at most the true weight.
     Payload payload{};
@@ -49,7 +45,7 @@ class SpaceSaving {
   // Adds `weight` to the key. `name(payload)` fills the payload when the key is new or takes over an entry. Returns the
   // key's payload, valid until the next call.
   template <typename Name>
-  Payload& Touch(Fingerprint key, uint64_t weight, Name&& name) {
+  Payload& Touch(base::Key128 key, uint64_t weight, Name&& name) {
     total_ += weight;
     uint16_t entry = Find(key);
     if (entry == kNone) entry = Admit(key, std::forward<Name>(name));
@@ -68,16 +64,16 @@ class SpaceSaving {
  private:
   static constexpr uint16_t kNone = 0xffff;
 
-  size_t Home(Fingerprint key) const { return key.low & (index_.size() - 1); }
+  size_t Home(base::Key128 key) const { return key.lo & (index_.size() - 1); }
 
-  uint16_t Find(Fingerprint key) const {
+  uint16_t Find(base::Key128 key) const {
     for (size_t at = Home(key);; at = (at + 1) & (index_.size() - 1)) {
       if (index_[at] == kNone || entries_[index_[at]].key == key) return index_[at];
     }
   }
 
   template <typename Name>
-  uint16_t Admit(Fingerprint key, Name&& name) {
+  uint16_t Admit(base::Key128 key, Name&& name) {
     uint16_t entry;
     if (entries_.size() < capacity_) {
       entry = static_cast<uint16_t>(entries_.size());
@@ -96,14 +92,14 @@ class SpaceSaving {
     return entry;
   }
 
-  void Insert(Fingerprint key, uint16_t entry) {
+  void Insert(base::Key128 key, uint16_t entry) {
     size_t at = Home(key);
     while (index_[at] != kNone) at = (at + 1) & (index_.size() - 1);
     index_[at] = entry;
   }
 
   // Removes by moving later entries of the probe run back, so that no tombstones gather.
-  void Erase(Fingerprint key) {
+  void Erase(base::Key128 key) {
     const size_t mask = index_.size() - 1;
     size_t hole = Home(key);
     while (entries_[index_[hole]].key != key) hole = (hole + 1) & mask;

@@ -4,7 +4,7 @@
 // the series it had, so a reload loses no count.
 // Thread safety: methods with a `shard` belong to the thread that owns it; the others may be called from any thread.
 //
-//   WeirMetrics metrics({.shards = loops, .version = "0.1.0", .store_sources = {Source::kMemory, Source::kFallback}});
+//   WeirMetrics metrics({.shards = loops, .version = "0.1.0", .sources = {Source::kMemory, Source::kFallback}});
 //   std::vector<LimitSeries> limits = metrics.BindLimits({{"per-client", "client"}});   // kept with the policy
 //   metrics.OnDecision(shard, Door::kApi, Outcome::kDenied, Source::kMemory);
 //   metrics.OnLimit(shard, limits[0], Outcome::kDenied);
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,9 +88,7 @@ class WeirMetrics {
   // --- The hot path: no lock, no allocation, a few ns each. Doors and sources that were not declared are not counted.
 
   void OnDecision(size_t shard, Door door, Outcome outcome, Source source) {
-    decisions_[(static_cast<size_t>(door) * kOutcomeCount + static_cast<size_t>(outcome)) * kSourceCount +
-               static_cast<size_t>(source)]
-        .Add(shard);
+    decisions_[DecisionIndex(door, outcome, source)].Add(shard);
   }
 
   // `near`: the call was admitted and at least 80 % of the quota is used (see IsNear).
@@ -119,15 +118,17 @@ class WeirMetrics {
   enum class BreakerState : int64_t { kClosed = 0, kOpen = 1, kHalfOpen = 2 };
   void SetBreakerState(BreakerState state) { breaker_state_.Set(static_cast<int64_t>(state)); }
   // Asked at each scrape, on the scraping thread. Set before the first scrape.
-  void SetStoreKeys(std::function<uint64_t()> count) { store_keys_ = std::move(count); }
+  void SetStoreKeys(std::function<uint64_t()> count);
 
   // Prometheus text, version 0.0.4 (Registry::kContentType).
   std::string Expose() const;
 
-  // Decisions so far over all doors and shards, for the per-minute log line.
+  // Decisions so far over all declared doors and sources, for the per-minute log line.
   uint64_t DecisionCount(Outcome outcome) const;
+  // Keys in the store, as weir_store_keys says; scans the store.
+  uint64_t StoreKeys() const { return store_keys_ ? store_keys_() : 0; }
 
-  // For series of other parts, registered at start.
+  // For series of other parts, registered at start. Scrapes go through Expose().
   Registry& registry() { return registry_; }
 
  private:
@@ -139,6 +140,10 @@ class WeirMetrics {
     bool current = false;
   };
 
+  static constexpr size_t DecisionIndex(Door door, Outcome outcome, Source source) {
+    return (static_cast<size_t>(door) * kOutcomeCount + static_cast<size_t>(outcome)) * kSourceCount +
+           static_cast<size_t>(source);
+  }
   void DeclareDecisions(const WeirMetricsOptions& options);
   void DeclareStoreAndConnections(const WeirMetricsOptions& options);
   void DeclareUpstreams(const WeirMetricsOptions& options);
@@ -148,9 +153,9 @@ class WeirMetrics {
   Registry registry_;
   const std::function<std::string(std::string_view)> client_id_;
   std::unique_ptr<HotKeys> hot_keys_;
-  std::function<uint64_t()> store_keys_;
   std::unique_ptr<Timing[]> timing_;
 
+  Counter unlisted_;  // Takes what nobody declared.
   std::array<Counter, kDoorCount * kOutcomeCount * kSourceCount> decisions_;
   std::array<Histogram, kStoreOpCount> store_duration_;
   std::array<Gauge, kDoorCount> connections_;
@@ -161,13 +166,13 @@ class WeirMetrics {
 
   Family* limit_decisions_ = nullptr;
   Family* limit_near_ = nullptr;
-  Family* upstream_answers_ = nullptr;
+  Family* upstream_requests_ = nullptr;
   Family* upstream_first_byte_ = nullptr;
   Family* upstream_pending_ = nullptr;
   Family* upstream_connections_ = nullptr;
 
   const size_t max_limits_;
-  mutable std::mutex limits_mutex_;
+  mutable std::mutex mutex_;            // Of what follows.
   std::vector<LimitName> limit_names_;  // By id.
 };
 
