@@ -89,6 +89,12 @@ std::shared_ptr<const policy::Policy> Engine::policy() const {
 
 metrics::WeirMetrics& Engine::metrics() { return impl_->metrics; }
 
+Result<Engine::AdHocCounters> Engine::PrepareAdHoc(const core::MeterSpec& spec) {
+  Result<const core::Meter*> meter = impl_->store.Intern(spec);
+  if (!meter) return std::unexpected(meter.error());
+  return AdHocCounters{&impl_->store, *meter, impl_->AdHocFront(spec.algorithm)};
+}
+
 core::Now Engine::NowAt(int64_t clock_mono_ns, int64_t wall_ns) const {
   return {.mono_ns = std::max<int64_t>(clock_mono_ns - impl_->start_mono_ns, 0), .wall_ns = wall_ns};
 }

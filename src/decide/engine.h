@@ -57,6 +57,15 @@ class Engine {
 
   std::shared_ptr<const policy::Policy> policy() const;
   metrics::WeirMetrics& metrics();
+  // The counters of rules that come without a policy, for callers that skip everything but the counter itself.
+  struct AdHocCounters {
+    store::MemoryStore* store = nullptr;
+    const core::Meter* meter = nullptr;
+    base::KeyHasher::State key_front;  // Add the key.
+  };
+  // kInvalidArgument: the rule does not compile; the message names the field.
+  Result<AdHocCounters> PrepareAdHoc(const core::MeterSpec& spec);
+
   // The engine's time: monotonic nanoseconds since it was made, as core::Now wants them.
   core::Now NowAt(int64_t clock_mono_ns, int64_t wall_ns) const;
 

@@ -15,6 +15,11 @@ namespace weir::decide {
 struct Engine::Impl {
   Impl(EngineOptions given, IdHasher ids);
 
+  // Counters of rules that come with calls are named by (algorithm, key) alone.
+  base::KeyHasher::State AdHocFront(Algorithm algorithm) const {
+    return base::KeyHasher::State(ad_hoc_front).Add(static_cast<uint64_t>(algorithm));
+  }
+
   EngineOptions options;
   const int64_t start_mono_ns;
   const base::KeyHasher hasher;

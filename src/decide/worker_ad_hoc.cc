@@ -39,9 +39,8 @@ Result<const Verdict*> Worker::DecideAdHoc(const AdHocRule& rule, int64_t cost, 
                          .cost = cost,
                          .quota = compiled.figures.quota,
                          .window_s = compiled.figures.window_s};
-  base::KeyHasher::State key = engine.ad_hoc_front;
-  key.Add(static_cast<uint64_t>(rule.spec.algorithm)).Add(rule.key);
-  scratch.charges[0] = {.meter = compiled.meter, .key = key.Finish(), .cost = cost};
+  base::KeyHasher::State key = engine.AdHocFront(rule.spec.algorithm);
+  scratch.charges[0] = {.meter = compiled.meter, .key = key.Add(rule.key).Finish(), .cost = cost};
   if (parallel) {
     scratch.charges[0].lease_id = id.low;
     scratch.charges[0].lease_ttl_ns = options.reserve_ttl_ns;
