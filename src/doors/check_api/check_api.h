@@ -1,0 +1,48 @@
+// The decision API: POST /v1/check, /v1/settle, /v1/release, GET /v1/limits, and /v1/authorize (forward_auth/).
+//
+//   doors::CheckApi api(worker);                                  // one per loop
+//   loop.Spawn(net::ServeHttp(std::move(stream), api, options, drain));
+//
+// Thread safety: one loop; it uses that loop's worker. Ownership: borrows the worker.
+#pragma once
+
+#include <cstdint>
+
+#include "decide/engine.h"
+#include "doors/call_attributes.h"
+#include "doors/forward_auth/forward_auth.h"
+#include "net/http_service.h"
+#include "wire/json/check_request.h"
+
+namespace weir::doors {
+
+class CheckApi final : public net::HttpService {
+ public:
+  // `jitter_seed` feeds answers.retry_jitter.
+  CheckApi(decide::Worker& worker, uint64_t jitter_seed);
+  explicit CheckApi(decide::Worker& worker);  // With a seed from the operating system.
+
+  void Answer(const net::HttpRequest& request, http1::ResponseWriter& answer) override;
+
+ private:
+  void AnswerCheck(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  void AnswerBatch(const net::HttpRequest& request, core::Now now, http1::ResponseWriter& answer);
+  void AnswerSettle(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  void AnswerRelease(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  void AnswerLimits(const net::HttpRequest& request, http1::ResponseWriter& answer);
+
+  Result<const decide::Verdict*> DecideItem(const json::CheckItem& item, bool for_headers, core::Now now);
+  Result<const decide::Verdict*> DecideRule(const json::CheckItem& item, const decide::DecideOptions& options,
+                                            core::Now now);
+  core::Now NowOf(const net::HttpRequest& request) {
+    return worker_.engine().NowAt(request.now_ns, request.wall_ns);
+  }
+
+  decide::Worker& worker_;
+  json::CheckRequestParser parser_;
+  CallAttributes call_;
+  ForwardAuth forward_auth_;
+  uint64_t random_;
+};
+
+}  // namespace weir::doors

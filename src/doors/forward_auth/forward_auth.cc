@@ -1,0 +1,118 @@
+#include "doors/forward_auth/forward_auth.h"
+
+#include <optional>
+#include <string>
+
+#include "answers/limit_headers.h"
+#include "answers/refusal.h"
+#include "doors/answer.h"
+#include "doors/jitter.h"
+#include "wire/uri/query_params.h"
+
+namespace weir::doors {
+namespace {
+
+// The status of a denial: 429, or what ?deny says. Nothing: it says something else.
+std::optional<int> DenyStatus(const http1::RequestHead& head) {
+  std::string scratch;
+  const std::optional<std::string_view> deny = uri::FindQueryParam(head.query, "deny", scratch);
+  if (!deny || *deny == "429") return 429;
+  if (*deny == "403") return 403;
+  return std::nullopt;
+}
+
+bool BearsToken(const http1::RequestHead& head, const policy::Secret& token) {
+  const http1::HeaderField* const field = head.headers.Find("x-weir-token");
+  return field != nullptr && EqualSecrets(field->value, token.Reveal());
+}
+
+std::string_view Either(const http1::RequestHead& head, std::string_view name, std::string_view other,
+                        std::string_view otherwise) {
+  const http1::HeaderField* field = head.headers.Find(name);
+  if (field == nullptr && !other.empty()) field = head.headers.Find(other);
+  return field != nullptr ? field->value : otherwise;
+}
+
+}  // namespace
+
+ForwardAuth::Original ForwardAuth::OriginalOf(const http1::RequestHead& head, bool trusted) {
+  if (!trusted) return {head.method, head.path, head.host};
+  return {Either(head, "x-forwarded-method", "x-original-method", head.method),
+          Either(head, "x-forwarded-uri", "x-original-uri", head.path),
+          Either(head, "x-forwarded-host", {}, head.host)};
+}
+
+Result<void> ForwardAuth::Describe(const http1::RequestHead& head, const Original& original,
+                                   const identity::Identity& who) {
+  call_.Begin(worker_);
+  call_.SetPlain(policy::kClientAttribute, who.client.view());
+  call_.SetAddress(who.address);
+  call_.SetPlain(policy::kMethodAttribute, original.method);
+  call_.SetHost(original.host);
+  for (const policy::AttributeTable::Header& header : worker_.policy().attributes().headers()) {
+    if (const http1::HeaderField* field = head.headers.Find(header.field_name)) {
+      call_.SetPlain(header.index, field->value);
+    }
+  }
+  return call_.SetPath(original.uri);
+}
+
+void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& token, http1::ResponseWriter& answer) {
+  const http1::RequestHead& head = request.head;
+  const identity::IdentityResolver& resolver = worker_.identity();
+  const identity::IpAddress peer = PeerAddress(request.peer);
+  const bool trusted = resolver.options().trusted_proxies.Contains(peer);
+  if (!token.empty() && !trusted && !BearsToken(head, token)) {
+    return AnswerError(request, 401, "unauthenticated",
+                       "X-Weir-Token with this door's token is required of peers outside identity.trusted_proxies",
+                       answer);
+  }
+  const std::optional<int> deny_status = DenyStatus(head);
+  if (!deny_status) return AnswerError(request, 400, "invalid_argument", "deny: must be 403 or 429", answer);
+
+  identity::IdentityRequest who_asks(resolver, peer);
+  for (const http1::HeaderField& field : head.headers) who_asks.Offer(field.name, field.value);
+  const identity::Identity who = resolver.Resolve(who_asks, worker_.identity_cache(), request.wall_ns);
+  const Result<void> described = Describe(head, OriginalOf(head, trusted), who);
+  if (!described) return AnswerError(request, described.error(), answer);
+
+  const Result<const decide::Verdict*> decided =
+      worker_.Decide(call_.attributes(), decide::Costs::Requests(),
+                     {.door = metrics::Door::kForwardAuth,
+                      .missing = policy::Missing::kEmpty,
+                      .client = who.client.view(),
+                      .client_hashed = true},
+                     worker_.engine().NowAt(request.now_ns, request.wall_ns));
+  if (!decided) return AnswerError(request, decided.error(), answer);
+  const decide::Verdict& verdict = **decided;
+  // A call without a valid credential was charged to the limits of its address, so that guessing is limited too.
+  if (verdict.allowed && who.outcome != identity::IdentityOutcome::kOk) {
+    return AnswerUnauthenticated(request, who.reason, answer);
+  }
+  const policy::AnswersConfig& config = worker_.policy().config().answers;
+  const answers::RetryAdvice advice = answers::AdviseRetry(verdict, config, NextRandom(random_));
+  answer.Begin(verdict.allowed ? 200 : *deny_status);
+  answer.Date(request.date);
+  answer.Connection(head.keep_alive, head.minor_version);
+  if (verdict.allowed) {
+    answers::AppendLimitHeaders(verdict, config, advice, request.wall_ns, answer.out());
+    return answer.Body({});
+  }
+  const std::string_view path = call_.attributes().Get(policy::kPathAttribute);
+  answers::FinishTooManyRequests(verdict, config, answers::ShapeOf(config, path), advice,
+                                 {.wall_ns = request.wall_ns}, head.method_id == http1::Method::kHead, answer);
+}
+
+void ForwardAuth::AnswerUnauthenticated(const net::HttpRequest& request, std::string_view reason,
+                                        http1::ResponseWriter& answer) {
+  const policy::AnswersConfig& config = worker_.policy().config().answers;
+  const answers::BodyShape shape = answers::ShapeOf(config, call_.attributes().Get(policy::kPathAttribute));
+  wire::Buffer body;
+  answers::AppendErrorBody(shape, 401, reason, {}, body);
+  BeginAnswer(request, 401, answers::ContentTypeOf(shape), answer);
+  answer.TrustedFields("WWW-Authenticate: Bearer\r\nCache-Control: no-store\r\n");
+  if (request.head.method_id == http1::Method::kHead) return answer.EndHeadOnly(static_cast<int64_t>(body.size()));
+  answer.Body(body.View());
+}
+
+}  // namespace weir::doors
