@@ -54,8 +54,9 @@ class Attributes {
     present_ |= uint32_t{1} << index;
   }
 
-  // The address behind `ip`, for CIDR matches without parsing text. Optional: without it the text
-  // of `ip` is parsed where a limit matches by CIDR.
+  // The address behind `ip`, for CIDR matches without parsing text. It goes beside
+  // Set(kIpAttribute) and is optional: without it the text of `ip` is parsed where a limit matches
+  // by range.
   void SetAddress(const AddressBits& bits) {
     address_ = bits;
     has_address_ = true;

@@ -45,10 +45,9 @@ struct Pattern {
 // Reads one pattern for the attribute with this index. Errors say what is wrong and what is meant.
 Result<Pattern> ParsePattern(int attribute, std::string_view text);
 
-// An attribute and the patterns of which one must match; negated: none may.
+// An attribute and the patterns of which one must match.
 struct Condition {
   int attribute = 0;
-  bool negated = false;
   std::vector<Pattern> patterns;
 
   bool Matches(const Attributes& call) const;

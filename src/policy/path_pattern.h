@@ -52,6 +52,7 @@ class PathPattern {
   size_t Consume(std::string_view path) const;
 
   std::vector<std::string> segments_;  // "{}" stands for any one segment.
+  std::string literal_;                // All of them joined, for patterns without `{}`.
   Tail tail_ = Tail::kExact;
   bool has_wildcard_segment_ = false;
   std::string spelling_;

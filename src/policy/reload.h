@@ -1,7 +1,7 @@
 // What a reload from one policy to the next would do.
 //
 //   policy::ReloadPlan plan = policy::Diff(*running, *loaded);
-//   if (!plan.restart_needed.empty()) return FailedPrecondition(ToString(plan));
+//   if (!plan.restart_needed.empty()) Refuse(policy::RestartMessage(plan));
 //   for (const std::string& warning : plan.warnings) Log(warning);
 //
 // Pure functions; nothing is swapped here.

@@ -56,10 +56,9 @@ class RouteTable {
   };
 
   std::vector<Route> routes_;
-  // Literal exact paths, without a trailing slash, to their range in routes_; the rest is searched
-  // in order.
+  // Literal exact paths, without a trailing slash, to their range in routes_.
   std::unordered_map<std::string, std::pair<int, int>, TextHash, std::equal_to<>> exact_;
-  int first_pattern_ = 0;
+  std::vector<int> patterns_;  // Indexes of the routes that exact_ does not hold, ascending.
 };
 
 // Appends the path to ask the upstream for (without its base_path). REQUIRES: the route matches
