@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kReadBytes = 16 * 1024;
 constexpr size_t kFlushBytes = 256 * 1024;     // Answers beyond this go out before more requests are taken.
-constexpr size_t kIdleBytesKept = 16 * 1024;   // What a waiting connection may hold.
+constexpr int64_t kBusyGapNs = 1'000'000'000;   // A connection silent for longer gives its buffers back.
 
 int64_t DeadlineAfter(int64_t now_ns, int64_t timeout_ns) { return timeout_ns > 0 ? now_ns + timeout_ns : kNoDeadline; }
 
@@ -28,10 +28,11 @@ class Connection {
   void AnswerError(int status, std::string_view reason);
   wire::Buffer& in() { return in_; }
   wire::Buffer& out() { return out_; }
-  void ReleaseIdleMemory() {
-    if (in_.empty()) in_.ClearAndShrink(kIdleBytesKept);
-    out_.ClearAndShrink(kIdleBytesKept);
-    body_.ClearAndShrink(kIdleBytesKept);
+  // REQUIRES: !mid_request(), and out() is written.
+  void ReleaseMemory() {
+    in_.ClearAndShrink(0);
+    out_.ClearAndShrink(0);
+    body_.ClearAndShrink(0);
   }
 
  private:
@@ -126,6 +127,11 @@ Connection::Progress Connection::Collect() {
 }
 
 Connection::Progress Connection::Finish(const http1::RequestHead& head, std::string_view body) {
+  if (drain_.draining && head.keep_alive) {
+    http1::RequestHead last = head;  // So that the service says `Connection: close`.
+    last.keep_alive = false;
+    return Finish(last, body);
+  }
   http1::ResponseWriter answer(out_);
   service_.Answer({.head = head,
                    .body = body,
@@ -134,7 +140,7 @@ Connection::Progress Connection::Finish(const http1::RequestHead& head, std::str
                    .wall_ns = stream_.loop().wall_ns(),
                    .date = HttpDateOf(stream_.loop().wall_ns())},
                   answer);
-  return head.keep_alive && !drain_.draining ? Progress::kAnswered : Progress::kClose;
+  return head.keep_alive ? Progress::kAnswered : Progress::kClose;
 }
 
 void Connection::AnswerError(int status, std::string_view reason) {
@@ -177,6 +183,24 @@ Task<void> CloseGently(Stream& stream) {
   }
 }
 
+namespace {
+
+// Waits for the next request of a connection between two. False when none comes in time, or the peer is gone.
+Task<bool> AwaitRequest(Stream& stream, Connection& connection, int64_t idle_timeout_ns) {
+  const EventLoop& loop = stream.loop();
+  const int64_t idle_deadline_ns = DeadlineAfter(loop.now_ns(), idle_timeout_ns);
+  stream.SetReadDeadline(std::min(idle_deadline_ns, loop.now_ns() + kBusyGapNs));
+  IoResult waited = co_await stream.WaitReadable();
+  if (waited.status == IoStatus::kTimedOut && loop.now_ns() < idle_deadline_ns) {
+    connection.ReleaseMemory();
+    stream.SetReadDeadline(idle_deadline_ns);
+    waited = co_await stream.WaitReadable();
+  }
+  co_return waited.ok();
+}
+
+}  // namespace
+
 Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service, HttpServiceOptions options,
                      const DrainFlag& drain) {
   Connection connection(*stream, service, options, drain);
@@ -186,11 +210,10 @@ Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service, HttpS
   for (;;) {
     if (!connection.mid_request()) {
       request_deadline_ns = kNoDeadline;
-      stream->SetReadDeadline(DeadlineAfter(loop.now_ns(), options.idle_timeout_ns));
-    } else {
-      if (request_deadline_ns == kNoDeadline) {
-        request_deadline_ns = DeadlineAfter(loop.now_ns(), options.header_timeout_ns);
-      }
+      const bool begun = co_await AwaitRequest(*stream, connection, options.idle_timeout_ns);
+      if (!begun) co_return;
+    } else if (request_deadline_ns == kNoDeadline) {
+      request_deadline_ns = DeadlineAfter(loop.now_ns(), options.header_timeout_ns);
       stream->SetReadDeadline(request_deadline_ns);
     }
     char* const room = connection.in().Prepare(kReadBytes);
@@ -217,7 +240,6 @@ Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service, HttpS
       co_await CloseGently(*stream);
       co_return;
     }
-    if (!connection.mid_request()) connection.ReleaseIdleMemory();
   }
 }
 

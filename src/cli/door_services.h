@@ -1,0 +1,46 @@
+// DoorServices: the services of the doors that answer at once (api, admin, ops), one set for each loop.
+//
+// Thread safety: the loop's thread; ServerState may be shared by all loops.
+//
+//   ServerState state;
+//   DoorServices services(worker, state);
+//   loop.Spawn(net::ServeHttp(std::move(stream), services.For(metrics::Door::kApi), options, drain));
+#pragma once
+
+#include <atomic>
+
+#include "decide/engine.h"
+#include "doors/admin/admin.h"
+#include "doors/check_api/check_api.h"
+#include "doors/ops/ops.h"
+#include "metrics/weir_metrics.h"
+#include "net/http_service.h"
+
+namespace weir::cli {
+
+// What the doors know of the server as a whole. It outlives all loops.
+struct ServerState {
+  std::atomic<bool> ready{false};   // What /readyz says.
+  doors::ReloadFunction reload;     // Any thread. Set before the first door opens.
+};
+
+class DoorServices {
+ public:
+  // Borrows both.
+  DoorServices(decide::Worker& worker, const ServerState& state)
+      : api_(worker), admin_(worker, state.reload), ops_(worker.engine().metrics(), state.ready) {}
+
+  // REQUIRES: kApi, kAdmin or kOps.
+  net::HttpService& For(metrics::Door door) {
+    if (door == metrics::Door::kApi) return api_;
+    if (door == metrics::Door::kAdmin) return admin_;
+    return ops_;
+  }
+
+ private:
+  doors::CheckApi api_;
+  doors::Admin admin_;
+  doors::Ops ops_;
+};
+
+}  // namespace weir::cli

@@ -1,0 +1,45 @@
+// Reloader: reads the configuration again and swaps the running policy, or says why not and leaves it.
+//
+// Thread safety: any threads; reloads run one after the other.
+//
+//   Reloader reloader(engine, logger, "weir.yaml", [&](const policy::Policy& now) { … });
+//   Result<policy::ReloadPlan> done = reloader.Reload("SIGHUP");
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+#include "decide/engine.h"
+#include "policy/policy.h"
+#include "policy/reload.h"
+#include "weir/result.h"
+
+namespace weir::cli {
+
+class Reloader {
+ public:
+  using OnReloaded = std::function<void(const policy::Policy& policy)>;
+
+  // `on_reloaded` is called after each success, on the thread that reloaded.
+  Reloader(decide::Engine& engine, Logger& logger, std::string path, OnReloaded on_reloaded);
+
+  // `why` is logged with the outcome. kInvalidArgument: the configuration is wrong (every fault, one per line);
+  // kFailedPrecondition: only a restart could apply it. Either way the running policy stays, and
+  // weir_config_last_reload_successful says 0. Blocks on file reads.
+  Result<policy::ReloadPlan> Reload(std::string_view why);
+
+ private:
+  Result<policy::ReloadPlan> Swap();
+
+  decide::Engine& engine_;
+  Logger& logger_;
+  const std::string path_;
+  const OnReloaded on_reloaded_;
+  std::mutex mutex_;  // One reload at a time.
+};
+
+}  // namespace weir::cli

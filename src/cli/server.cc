@@ -1,0 +1,226 @@
+#include "cli/server.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <ostream>
+#include <thread>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/listen_endpoint.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr rlim_t kSpareDescriptors = 128;  // For files, loops, listeners.
+
+// The cores that this process may run on.
+size_t CoreCount() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1u, std::thread::hardware_concurrency());
+  return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
+}
+
+// A proxied call takes two descriptors. What the system allows without asking is used; more is for the administrator.
+void RaiseDescriptorLimit(int64_t connections, Logger& logger) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  const rlim_t needed = static_cast<rlim_t>(connections) * 2 + kSpareDescriptors;
+  if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < needed) {
+    logger.Log(LogLevel::kWarn, "fewer file descriptors than bounds.connections may need; raise `ulimit -n`",
+               {{"descriptors", static_cast<int64_t>(limit.rlim_cur)}, {"needed", static_cast<int64_t>(needed)}});
+  }
+}
+
+std::array<metrics::Counter, metrics::kDoorCount> RegisterRefused(metrics::Registry& registry) {
+  metrics::Family& family =
+      registry.AddCounters("weir_connections_refused_total", "Connections closed because bounds.connections was reached.",
+                           {"door"}, metrics::kDoorCount);
+  std::array<metrics::Counter, metrics::kDoorCount> counters;
+  for (size_t i = 0; i < counters.size(); ++i) {
+    counters[i] = registry.CounterOf(family, {metrics::DoorName(static_cast<metrics::Door>(i))});
+  }
+  return counters;
+}
+
+Error Prefixed(std::string_view door, const Error& error) {
+  return {error.code, "listen." + std::string(door) + ": " + error.message};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::Create(ServerOptions options) {
+  std::unique_ptr<Server> server(new Server(std::move(options)));
+  if (auto started = server->Start(); !started) return std::unexpected(started.error());
+  return server;
+}
+
+Server::Server(ServerOptions options) : options_(std::move(options)) {}
+
+Server::~Server() {
+  // What lives on the loops, then the resolver, which posts to them, then the loops with their tasks.
+  drain_.reset();
+  summary_.reset();
+  watch_.reset();
+  signals_.reset();
+  resolver_.reset();
+  shards_.clear();
+}
+
+Result<void> Server::Start() {
+  Signals::Block();  // Before the first thread starts.
+  Result<std::unique_ptr<Logger>> logger = Logger::Create({.level = options_.log_level});
+  if (!logger) return std::unexpected(logger.error());
+  logger_ = std::move(*logger);
+  const policy::Config& config = options_.policy->config();
+  for (const policy::ConfigError& warning : options_.policy->warnings()) {
+    logger_->Log(LogLevel::kWarn, policy::ToString(warning));
+  }
+  RaiseDescriptorLimit(config.bounds.connections, *logger_);
+
+  const size_t threads = config.threads > 0 ? static_cast<size_t>(config.threads) : CoreCount();
+  Result<std::unique_ptr<decide::Engine>> engine = decide::Engine::Create(
+      {.policy = options_.policy, .clock = &clock_, .shards = threads, .version = kVersion});
+  if (!engine) return std::unexpected(engine.error());
+  engine_ = std::move(*engine);
+  bound_ = std::make_unique<ConnectionBound>(config.bounds.connections);
+  resolver_ = std::make_unique<net::Resolver>();
+  reloader_ = std::make_unique<Reloader>(*engine_, *logger_, options_.config_path, [this](const policy::Policy& policy) {
+    bound_->SetMost(policy.config().bounds.connections);
+  });
+  state_.reload = [this] {
+    Result<policy::ReloadPlan> plan = reloader_->Reload("admin");
+    if (plan) shards_.front()->loop().Post([this] { WatchFiles(); });
+    return plan;
+  };
+
+  const ShardOptions shard_options{.clock = &clock_,
+                                   .engine = engine_.get(),
+                                   .resolver = resolver_.get(),
+                                   .logger = logger_.get(),
+                                   .bound = bound_.get(),
+                                   .state = &state_,
+                                   .refused = RegisterRefused(engine_->metrics().registry())};
+  for (size_t i = 0; i < threads; ++i) {
+    Result<std::unique_ptr<Shard>> shard = Shard::Create(shard_options, i);
+    if (!shard) return std::unexpected(shard.error());
+    shards_.push_back(std::move(*shard));
+  }
+  return OpenDoors();
+}
+
+Result<std::vector<DoorPlan>> Server::PlanDoors() const {
+  const policy::ListenConfig& listen = options_.policy->config().listen;
+  const std::pair<metrics::Door, const std::optional<policy::DoorConfig>*> doors[] = {
+      {metrics::Door::kGateway, &listen.gateway},
+      {metrics::Door::kApi, &listen.api},
+      {metrics::Door::kAdmin, &listen.admin},
+      {metrics::Door::kOps, &listen.ops},
+  };
+  std::vector<DoorPlan> plans;
+  for (const auto& [door, config] : doors) {
+    if (!config->has_value()) continue;
+    const std::string_view name = metrics::DoorName(door);
+    Result<net::Endpoint> endpoint = ListenEndpoint((*config)->address);
+    if (!endpoint) return std::unexpected(Prefixed(name, endpoint.error()));
+    DoorPlan plan{.door = door, .endpoint = *endpoint};
+    if (const std::optional<policy::TlsConfig>& tls = (*config)->tls; tls.has_value()) {
+      Result<std::unique_ptr<net::TlsContext>> context = net::TlsContext::Server(
+          {.cert_file = tls->cert, .key_file = tls->key, .client_ca_file = tls->client_ca, .alpn = {"http/1.1"}});
+      if (!context) return std::unexpected(Prefixed(name, context.error()));
+      plan.tls = std::move(*context);
+    }
+    plans.push_back(std::move(plan));
+  }
+  if (plans.empty()) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "nothing to listen on: name a door under `listen`, as in `listen: {api: 127.0.0.1:8081}`");
+  }
+  return plans;
+}
+
+Result<void> Server::OpenDoors() {
+  Result<std::vector<DoorPlan>> plans = PlanDoors();
+  if (!plans) return std::unexpected(plans.error());
+  for (const DoorPlan& plan : *plans) {
+    for (const auto& shard : shards_) {
+      const Shard* const first = shard == shards_.front() ? nullptr : shards_.front().get();
+      if (auto listening = shard->Listen(plan, first); !listening) {
+        return std::unexpected(Prefixed(metrics::DoorName(plan.door), listening.error()));
+      }
+    }
+  }
+  return {};
+}
+
+void Server::Reload(const char* why) {
+  if (drain_->begun()) return;
+  if (reloader_->Reload(why)) WatchFiles();
+}
+
+void Server::WatchFiles() {
+  const std::shared_ptr<const policy::Policy> policy = engine_->policy();
+  if (!policy->config().watch) {
+    watch_.reset();
+    return;
+  }
+  if (watch_ != nullptr) return watch_->SetFiles(policy->files());
+  Result<std::unique_ptr<FileWatch>> watch =
+      FileWatch::Open(shards_.front()->loop(), policy->files(), [this] { Reload("file change"); });
+  if (watch) {
+    watch_ = std::move(*watch);
+  } else {
+    logger_->Log(LogLevel::kError, "cannot watch the configuration", {{"error", std::string_view(watch.error().message)}});
+  }
+}
+
+void Server::OnSignal(int number) {
+  if (number == SIGHUP) return Reload("SIGHUP");
+  if (drain_->begun()) return drain_->Cut();
+  const policy::TimeoutsConfig timeouts = engine_->policy()->config().timeouts;
+  drain_->Begin(timeouts.drain_delay, timeouts.drain);
+}
+
+int Server::Run(std::ostream& announcements) {
+  net::EventLoop& loop = shards_.front()->loop();
+  drain_ = std::make_unique<Drain>(shards_, state_, *logger_, [this](int calls_cut) {
+    calls_cut_ = calls_cut;
+    for (const auto& shard : shards_) shard->loop().Stop();
+  });
+  Result<std::unique_ptr<Signals>> signals = Signals::Watch(loop, [this](int number) { OnSignal(number); });
+  if (!signals) {
+    logger_->Log(LogLevel::kError, "cannot receive signals", {{"error", std::string_view(signals.error().message)}});
+    return 0;
+  }
+  signals_ = std::move(*signals);
+  WatchFiles();
+  summary_ = std::make_unique<Summary>(loop, *engine_, *bound_, *logger_, options_.summary_period_ns);
+
+  state_.ready.store(true, std::memory_order_relaxed);
+  for (size_t i = 0; i < metrics::kDoorCount; ++i) {
+    const auto door = static_cast<metrics::Door>(i);
+    if (const net::Endpoint* endpoint = shards_.front()->EndpointOf(door)) {
+      announcements << "listening " << metrics::DoorName(door) << "=" << endpoint->ToString() << "\n";
+    }
+  }
+  announcements.flush();
+  logger_->Log(LogLevel::kInfo, "serving", {{"version", kVersion}, {"loops", static_cast<int64_t>(shards_.size())}});
+
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < shards_.size(); ++i) threads.emplace_back([this, i] { shards_[i]->loop().Run(); });
+  loop.Run();
+  for (std::thread& thread : threads) thread.join();
+  summary_->Log();
+  logger_->Log(LogLevel::kInfo, "stopped", {{"calls_cut", static_cast<int64_t>(calls_cut_)}});
+  return calls_cut_;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,101 @@
+#include "cli/shard.h"
+
+#include <utility>
+
+namespace weir::cli {
+namespace {
+
+// A batch of a thousand checks fits; a body of the decision API beyond this is a mistake.
+constexpr int64_t kDoorBodyBytes = 4 << 20;
+constexpr int64_t kHandshakeNs = 10'000'000'000;
+
+}  // namespace
+
+Result<std::unique_ptr<Shard>> Shard::Create(const ShardOptions& options, size_t index) {
+  std::unique_ptr<Shard> shard(new Shard(options, index));
+  Result<std::unique_ptr<net::EventLoop>> loop = net::EventLoop::Create(*options.clock);
+  if (!loop) return std::unexpected(loop.error());
+  shard->loop_ = std::move(*loop);
+  shard->worker_ = std::make_unique<decide::Worker>(*options.engine, index);
+  Result<std::unique_ptr<gateway::Gateway>> gateway = gateway::Gateway::Create({.worker = shard->worker_.get(),
+                                                                                .loop = shard->loop_.get(),
+                                                                                .resolver = options.resolver,
+                                                                                .logger = options.logger,
+                                                                                .drain = &shard->drain_});
+  if (!gateway) return std::unexpected(gateway.error());
+  shard->gateway_ = std::move(*gateway);
+  shard->services_ = std::make_unique<DoorServices>(*shard->worker_, *options.state);
+  return shard;
+}
+
+Shard::Shard(const ShardOptions& options, size_t index) : options_(options), index_(index) {}
+
+Shard::~Shard() = default;
+
+Result<void> Shard::Listen(const DoorPlan& plan, const Shard* first) {
+  auto door = std::make_unique<OpenDoor>();
+  door->plan = plan;
+  OpenDoor* const opened = door.get();
+  net::Listener::OnAccept on_accept = [this, opened](std::unique_ptr<net::Stream> stream) {
+    Accept(opened->plan, std::move(stream));
+  };
+  const net::Listener* shared = nullptr;
+  if (first != nullptr) {
+    for (const auto& other : first->listeners_) {
+      if (other->plan.door == plan.door) shared = other->listener.get();
+    }
+  }
+  Result<std::unique_ptr<net::Listener>> listener =
+      shared != nullptr ? shared->Share(*loop_, std::move(on_accept))
+                        : net::Listener::Open(*loop_, plan.endpoint, std::move(on_accept));
+  if (!listener) return std::unexpected(listener.error());
+  door->listener = std::move(*listener);
+  listeners_.push_back(std::move(door));
+  return {};
+}
+
+const net::Endpoint* Shard::EndpointOf(metrics::Door door) const {
+  for (const auto& open : listeners_) {
+    if (open->plan.door == door) return &open->listener->endpoint();
+  }
+  return nullptr;
+}
+
+void Shard::Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream) {
+  if (!options_.bound->Take()) {
+    options_.refused[static_cast<size_t>(plan.door)].Add(index_);
+    return;  // Closes it.
+  }
+  loop_->Spawn(Serve(plan.door, plan.tls, std::move(stream)));
+}
+
+Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContext> tls,
+                        std::unique_ptr<net::Stream> stream) {
+  metrics::WeirMetrics& metrics = options_.engine->metrics();
+  metrics.OnConnection(index_, door, +1);
+  bool ready = true;
+  if (tls != nullptr) {
+    const Result<void> started = co_await stream->StartTlsServer(*tls, loop_->now_ns() + kHandshakeNs);
+    ready = started.has_value();
+  }
+  if (ready && door == metrics::Door::kGateway) {
+    co_await gateway_->Serve(std::move(stream));
+  } else if (ready) {
+    co_await net::ServeHttp(std::move(stream), services_->For(door), HttpOptions(), drain_);
+  }
+  metrics.OnConnection(index_, door, -1);
+  options_.bound->GiveBack();
+}
+
+net::HttpServiceOptions Shard::HttpOptions() {
+  const policy::Config& config = worker_->policy().config();
+  net::HttpServiceOptions options;
+  options.head.bytes_max = static_cast<size_t>(config.bounds.header_bytes);
+  options.body_bytes_max = kDoorBodyBytes;
+  options.header_timeout_ns = config.timeouts.header.count();
+  options.idle_timeout_ns = config.timeouts.idle.count();
+  options.write_timeout_ns = config.timeouts.write.count();
+  return options;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,100 @@
+// Shard: one event loop with all that lives on it: its worker, its gateway, the services of its doors, its listeners.
+// A server runs one per core; shards share the engine, the resolver, the logger and the bound on connections.
+//
+// Thread safety: made and destroyed on the main thread while the loop does not run; the rest on the loop's thread, but
+// for what says otherwise. Ownership: owns its loop; borrows what ShardOptions names.
+//
+//   auto shard = Shard::Create({.engine = &engine, …}, /*index=*/0).value();
+//   shard->Listen(plan, /*first=*/nullptr);       // the others share the addresses of the first
+//   shard->loop().Run();
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/connection_bound.h"
+#include "cli/door_services.h"
+#include "decide/engine.h"
+#include "gateway/gateway.h"
+#include "metrics/weir_metrics.h"
+#include "net/event_loop.h"
+#include "net/http_service.h"
+#include "net/listener.h"
+#include "net/resolver.h"
+#include "net/tls.h"
+#include "weir/result.h"
+
+namespace weir::cli {
+
+// A door to open: where, and with which certificate.
+struct DoorPlan {
+  metrics::Door door = metrics::Door::kGateway;
+  net::Endpoint endpoint;
+  std::shared_ptr<const net::TlsContext> tls;  // Null: plain.
+};
+
+struct ShardOptions {
+  const Clock* clock = nullptr;
+  decide::Engine* engine = nullptr;
+  net::Resolver* resolver = nullptr;
+  Logger* logger = nullptr;
+  ConnectionBound* bound = nullptr;
+  ServerState* state = nullptr;                  // Readiness and reload, for the ops and admin doors.
+  std::array<metrics::Counter, metrics::kDoorCount> refused;  // Connections beyond the bound.
+};
+
+class Shard {
+ public:
+  static Result<std::unique_ptr<Shard>> Create(const ShardOptions& options, size_t index);
+  ~Shard();
+
+  // Opens a listener for the door; on what `first` listens on when it is not null. kUnavailable names the address.
+  Result<void> Listen(const DoorPlan& plan, const Shard* first);
+  // The address of an open door, with its real port; null when it is not open here.
+  const net::Endpoint* EndpointOf(metrics::Door door) const;
+
+  net::EventLoop& loop() { return *loop_; }
+  decide::Worker& worker() { return *worker_; }
+
+  // The drain's steps, in order: answers say that connections close; nothing more is accepted; connections that wait
+  // for a request are closed.
+  void BeginDrain() { drain_.draining = true; }
+  void CloseListeners() { listeners_.clear(); }
+  void CloseIdle() { gateway_->CloseIdle(); }
+  // Calls under way at the gateway. (The other doors answer within the tick.)
+  int calls() const { return gateway_->calls(); }
+  // How many calls there were when ReportCalls ran last. Any thread.
+  void ReportCalls() { reported_calls_.store(calls(), std::memory_order_relaxed); }
+  int reported_calls() const { return reported_calls_.load(std::memory_order_relaxed); }
+
+ private:
+  struct OpenDoor {
+    DoorPlan plan;
+    std::unique_ptr<net::Listener> listener;
+  };
+
+  Shard(const ShardOptions& options, size_t index);
+  void Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream);
+  Task<void> Serve(metrics::Door door, std::shared_ptr<const net::TlsContext> tls, std::unique_ptr<net::Stream> stream);
+  net::HttpServiceOptions HttpOptions();
+
+  const ShardOptions options_;
+  const size_t index_;
+  net::DrainFlag drain_;
+  std::atomic<int> reported_calls_{0};
+  // Declared so that they go in the right order: listeners, then the gateway and the loop with its tasks, then what the
+  // tasks use.
+  std::unique_ptr<decide::Worker> worker_;
+  std::unique_ptr<DoorServices> services_;
+  std::unique_ptr<net::EventLoop> loop_;
+  std::unique_ptr<gateway::Gateway> gateway_;
+  std::vector<std::unique_ptr<OpenDoor>> listeners_;
+};
+
+}  // namespace weir::cli
