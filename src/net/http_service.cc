@@ -234,6 +234,7 @@ Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service, HttpS
       const IoResult sent = co_await stream->Write(connection.out().View());
       if (!sent.ok()) co_return;
       connection.out().Clear();
+      request_deadline_ns = kNoDeadline;  // What has begun since is another request.
       if (!more_waits) break;
     } while (go_on);
     if (!go_on) {

@@ -161,6 +161,10 @@ void Stream::ReadOp::await_suspend(std::coroutine_handle<> caller) {
 }
 
 Stream::Attempt Stream::TryRead(ReadOp& op) {
+  if (op.buffer_.empty()) {
+    op.result_ = {};
+    return readable_ || (ssl_ != nullptr && SSL_has_pending(ssl_)) ? Attempt::kDone : Attempt::kWantRead;
+  }
   if (ssl_ == nullptr) {
     ssize_t got;
     do {

@@ -62,8 +62,11 @@ class Stream final : private FdWatcher {
   class WriteOp;
   class HandshakeOp;
 
-  // Reads at least one byte. `buffer` must not be empty and must outlive the wait.
+  // Reads at least one byte. `buffer` must have room for one and must outlive the wait.
   ReadOp Read(std::span<char> buffer);
+  // Waits until a Read would not have to (bytes or an end are there), so that a quiet connection need hold no buffer.
+  // Ends as Read does, with no bytes.
+  ReadOp WaitReadable();
   // Writes all of the pieces, in one system call when the kernel takes them. The bytes must outlive the wait.
   WriteOp Write(std::string_view first, std::string_view second = {}, std::string_view third = {});
 
@@ -158,6 +161,7 @@ class [[nodiscard]] Stream::WriteOp {
 };
 
 inline Stream::ReadOp Stream::Read(std::span<char> buffer) { return {*this, buffer}; }
+inline Stream::ReadOp Stream::WaitReadable() { return {*this, {}}; }
 inline Stream::WriteOp Stream::Write(std::string_view first, std::string_view second, std::string_view third) {
   return {*this, first, second, third};
 }
