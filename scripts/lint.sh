@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Linters. Without an argument: everything.
+# Linters. Without an argument: everything, with clang-tidy on the product's own sources.
 #
 #   scripts/lint.sh [all|changed|cheap|format]
-#     changed   clang-tidy only on files that differ from origin/main (or HEAD) or are not committed
+#     changed   clang-tidy only on what differs from origin/main (or HEAD) or is not committed, tests too
 #     cheap     no clang-tidy: format, floors, scripts
 #     format    rewrite the C++ files in place instead of checking
 set -euo pipefail
@@ -12,6 +12,7 @@ scope=${1:-all}
 jobs=${JOBS:-$(nproc)}
 failed=()
 
+product_sources() { sources | grep -vE '_(test|bench|fuzz)\.cc$'; }
 sources() { git ls-files --cached --others --exclude-standard -- '*.cc' '*.h' | sort; }
 
 changed() {
@@ -29,9 +30,9 @@ format_check() { sources | xargs -r -n 20 -P "$jobs" clang-format-19 --dry-run -
 
 # Only translation units that the build knows have compile commands; fuzz targets belong to another preset.
 tidy() {
-  cmake --preset tidy --log-level=WARNING >/dev/null
   local known
-  known=$(python3 -c 'import json, os; print(*(os.path.relpath(e["file"]) for e in json.load(open("build/tidy/compile_commands.json"))), sep="\n")' | sort -u)
+  cmake --preset tidy --log-level=WARNING >/dev/null || return 1
+  known=$(python3 -c 'import json, os; print(*(os.path.relpath(e["file"]) for e in json.load(open("build/tidy/compile_commands.json"))), sep="\n")' | sort -u) || return 1
   comm -12 <("$1" | grep '\.cc$') <(echo "$known") |
     xargs -r -n 1 -P "$jobs" clang-tidy-19 -p build/tidy --quiet --warnings-as-errors='*'
 }
@@ -58,7 +59,7 @@ check "clang-format" format_check
 check "Python" python_check
 check "shell" shell_check
 case "$scope" in
-  all) check "clang-tidy" tidy sources ;;
+  all) check "clang-tidy" tidy product_sources ;;
   changed) check "clang-tidy (changed files)" tidy changed ;;
 esac
 if [ ${#failed[@]} -gt 0 ]; then
