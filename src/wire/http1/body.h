@@ -69,27 +69,25 @@ class BodyReader {
 
  private:
   enum class Phase : uint8_t {
-    kPayload,
-    kSizeFirst,
-    kSize,
-    kSizeSpace,
-    kExtension,
-    kExtensionQuoted,
-    kExtensionEscape,
-    kSizeLf,
-    kDataCr,
+    kPayload,     // Of the body or of a chunk.
+    kSizeFirst,   // Before the first digit of a chunk size.
+    kSize,        // Within the digits.
+    kExtension,   // After a ';'.
+    kSizeLf,      // After the CR that ends a size line.
+    kDataCr,      // After a chunk's payload.
     kDataLf,
     kTrailer,
     kDone,
     kError,
   };
 
-  Step FeedChunked(std::string_view input);
-  size_t FeedSizeLine(std::string_view input);
-  size_t FeedTrailer(std::string_view input);
+  // One byte of framing. False when the machine stops here: done or failed.
+  bool TakeFramingByte(char byte);
+  bool EndSizeLine();
+  bool TakeTrailerByte(char byte);
   bool FinishTrailer();
-  void Fail(int status, const char* reason);
-  void EndSizeLine();
+  bool Fail(int status, const char* reason);  // Always false.
+  Step FeedPayload(std::string_view input, size_t framing_bytes);
 
   BodyKind kind_ = BodyKind::kNone;
   Phase phase_ = Phase::kDone;
@@ -97,6 +95,7 @@ class BodyReader {
   const char* reason_ = "";
   BodyLimits limits_;
   int64_t left_bytes_ = 0;  // Of the body or of the chunk.
+  int size_digits_ = 0;
   int64_t payload_bytes_ = 0;
   int64_t extension_bytes_ = 0;
   size_t dropped_trailers_ = 0;

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -91,9 +92,8 @@ class CheckRequestParser {
   // item.
   bool ParseCheck(std::string_view body);
   bool is_batch() const { return is_batch_; }
-  std::span<const CheckItem> items() const {
-    return items_;
-  }  // One, or those of the batch in order (maybe none).
+  // One, or those of the batch in order (maybe none).
+  std::span<const CheckItem> items() const { return items_; }
 
   // POST /v1/settle, /v1/release, /admin/reset.
   bool ParseSettle(std::string_view body, SettleRequest& out);
@@ -104,19 +104,20 @@ class CheckRequestParser {
   std::string_view error() const { return error_; }
 
  private:
-  class Scanner;
+  class Reader;
 
-  void Begin(std::string_view body);
+  struct Range {
+    size_t begin, count;  // In attributes_.
+  };
 
   bool is_batch_ = false;
   std::string error_;
   std::vector<CheckItem> items_;
   std::vector<NameValue> attributes_;
-  std::vector<std::pair<uint32_t, uint32_t>>
-      attribute_ranges_;  // Begin and count in attributes_, one per item.
-  std::vector<char>
-      text_;  // Unescaped strings; reserved up front, so that views into it stay valid.
-  std::vector<std::string> item_errors_;
+  std::vector<Range> attribute_ranges_;  // One per item.
+  // Unescaped strings. As large as the body before the first one is written, so views stay valid.
+  std::vector<char> text_;
+  std::deque<std::string> item_errors_;  // A deque, so that views into its strings stay valid.
 };
 
 }  // namespace weir::json
