@@ -3,7 +3,7 @@
 #   find_package(weir REQUIRED)
 #   target_link_libraries(app PRIVATE weir::weir)
 #
-# weir::weir is weir::decide with the floors below it, as static libraries. The package asks its user for
+# weir::weir is src/decide with the floors below it, as static libraries. The package asks its user for
 # exactly the libraries that these need; they are found by walking the link graph here, not by a list.
 
 include(GNUInstallDirs)
@@ -34,7 +34,6 @@ function(weir_link_closure target libraries others)
       continue()
     endif()
     list(APPEND ours ${next})
-    get_target_property(type ${next} TYPE)
     get_target_property(public ${next} INTERFACE_LINK_LIBRARIES)
     if(public)
       list(APPEND open ${public})
@@ -56,30 +55,20 @@ if(TARGET weir)
 endif()
 
 if(TARGET weir_decide)
-  add_library(weir_public INTERFACE)
-  set_target_properties(weir_public PROPERTIES EXPORT_NAME weir)
-  target_compile_features(weir_public INTERFACE cxx_std_23)
-  target_link_libraries(weir_public INTERFACE weir_decide)
+  set_target_properties(weir_decide PROPERTIES EXPORT_NAME weir)
+  target_compile_features(weir_decide PUBLIC cxx_std_23)
 
   weir_link_closure(weir_decide WEIR_EXPORTED WEIR_FOREIGN)
   set(WEIR_FIND_DEPENDENCIES "")
   foreach(foreign IN LISTS WEIR_FOREIGN)
     string(REGEX REPLACE "::.*" "" package "${foreign}")
-    if(package STREQUAL "Boost")
-      message(WARNING "the installed library would need ${foreign}: the exports are to be free of Boost")
-      set(package "")
-      string(REGEX REPLACE ".*::" "" component "${foreign}")
-      list(APPEND WEIR_FIND_DEPENDENCIES "find_dependency(Boost 1.81 COMPONENTS ${component})")
-    endif()
-    if(package)
-      list(APPEND WEIR_FIND_DEPENDENCIES "find_dependency(${package})")
-    endif()
+    list(APPEND WEIR_FIND_DEPENDENCIES "find_dependency(${package})")
   endforeach()
   list(REMOVE_DUPLICATES WEIR_FIND_DEPENDENCIES)
   list(JOIN WEIR_FIND_DEPENDENCIES "\n" WEIR_FIND_DEPENDENCIES)
 
   set(WEIR_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
-  install(TARGETS weir_public ${WEIR_EXPORTED} EXPORT weirTargets
+  install(TARGETS ${WEIR_EXPORTED} EXPORT weirTargets
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${WEIR_PACKAGE_DIR})
   configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/weirConfig.cmake.in

@@ -44,9 +44,18 @@ function(weir_present deps)
   set(${deps} ${present} PARENT_SCOPE)
 endfunction()
 
+# Boost stays out of the installed package: no public header includes it, and no object that weir::weir pulls in calls
+# into a compiled Boost library (scripts/test_install.sh links without any).
+function(weir_hide_boost deps)
+  list(TRANSFORM ${deps} REPLACE "^(Boost::.*)$" "$<BUILD_INTERFACE:\\1>")
+  set(${deps} ${${deps}} PARENT_SCOPE)
+endfunction()
+
 function(weir_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   weir_present(ARG_DEPS)
+  weir_hide_boost(ARG_DEPS)
+  weir_hide_boost(ARG_PRIVATE_DEPS)
   add_library(weir_${name} STATIC ${ARG_SOURCES})
   add_library(weir::${name} ALIAS weir_${name})
   target_include_directories(weir_${name} PUBLIC

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Installs build/ into a fresh prefix, builds examples/embed against the installed package alone, and runs it.
+# Installs a build (default: build/) into a fresh prefix, builds examples/embed against the installed package alone, and
+# runs it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+build=${1:-build}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-cmake --install build --prefix "$folder/prefix" >"$folder/install.log"
+cmake --install "$build" --prefix "$folder/prefix" >"$folder/install.log"
 if grep -rlE 'boost' "$folder/prefix/include" "$folder"/prefix/lib*/cmake "$folder"/prefix/lib/*/cmake 2>/dev/null; then
   echo "test_install: the files above mention Boost; the installed headers and exports are to be free of it" >&2
   exit 1
