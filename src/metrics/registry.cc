@@ -197,9 +197,7 @@ Registry::Series& Registry::SeriesOf(Family& family, std::span<const std::string
     return *known->second;
   }
   const std::vector<std::string_view> others(values.size(), kOther);
-  if (family.series.size() + 1 >= family.max_series && !std::ranges::equal(values, others) && !values.empty()) {
-    return SeriesOf(family, others);  // The last place is kept for these.
-  }
+  if (family.series.size() >= family.max_series && !std::ranges::equal(values, others)) return SeriesOf(family, others);
   auto series = std::make_unique<Series>();
   series->labels = text;
   if (!values.empty()) series->first_value = values[0];
@@ -231,6 +229,11 @@ Histogram Registry::HistogramOf(Family& family, std::initializer_list<std::strin
 Counter Registry::UnlistedCounter() {
   const std::lock_guard lock(mutex_);
   return Counter(TakeSlots(1), static_cast<uint32_t>(shards_));
+}
+
+Gauge Registry::UnlistedGauge() {
+  const std::lock_guard lock(mutex_);
+  return Gauge(TakeSlots(1), static_cast<uint32_t>(shards_));
 }
 
 void Registry::ShowOnly(Family& family, std::span<const std::string_view> kept) {

@@ -142,7 +142,7 @@ class Registry {
 
   size_t shards() const { return shards_; }
 
-  // Declares a family. `max_series` bounds it for good. Aborts on a name that is taken or is no metric name.
+  // Declares a family. `max_series` bounds it for good; one more, "other", takes what comes beyond. Aborts on a name that is taken or is no metric name.
   Family& AddCounters(std::string_view name, std::string_view help, std::vector<std::string> labels,
                       size_t max_series);
   Family& AddGauges(std::string_view name, std::string_view help, std::vector<std::string> labels, size_t max_series);
@@ -162,8 +162,9 @@ class Registry {
   Gauge GaugeOf(Family& family, std::initializer_list<std::string_view> values);
   Histogram HistogramOf(Family& family, std::initializer_list<std::string_view> values);
 
-  // A counter that is on no page, for events nobody asked to see.
+  // Series that are on no page, for events nobody asked to see.
   Counter UnlistedCounter();
+  Gauge UnlistedGauge();
 
   // Hides the series of `family` whose first label is not among `kept`; one that comes back shows its old count.
   void ShowOnly(Family& family, std::span<const std::string_view> kept);

@@ -106,6 +106,7 @@ void WeirMetrics::DeclareStoreAndConnections(const WeirMetricsOptions& options) 
       registry_.AddGauges("weir_connections", "Open client connections by door.", {"door"}, kDoorCount);
   Family& streams = registry_.AddGauges("weir_streams", "Streamed answers under way.", {}, 1);
   streams_ = registry_.GaugeOf(streams, {});
+  connections_.fill(registry_.UnlistedGauge());
   for (size_t door = 0; door < kDoorCount; ++door) {
     const auto one = static_cast<Door>(door);
     // ForwardAuth is spoken on the api door's connections.
@@ -115,7 +116,7 @@ void WeirMetrics::DeclareStoreAndConnections(const WeirMetricsOptions& options) 
 }
 
 void WeirMetrics::DeclareUpstreams(const WeirMetricsOptions& options) {
-  const size_t upstreams = options.max_upstreams + 1;
+  const size_t upstreams = options.max_upstreams;
   upstream_requests_ = &registry_.AddCounters("weir_upstream_requests_total",
                                               "Requests sent to each upstream, by the answer's status class.",
                                               {"upstream", "class"}, upstreams * std::size(kStatusClasses));
@@ -129,9 +130,9 @@ void WeirMetrics::DeclareUpstreams(const WeirMetricsOptions& options) {
 }
 
 void WeirMetrics::SetStoreKeys(std::function<uint64_t()> count) {
-  registry_.AddCollected(
-      MetricType::kGauge, "weir_store_keys", "Keys that the store holds.", {}, 1,
-      [count = std::move(count)](const SampleSink& sink) { sink({}, static_cast<double>(count())); });
+  store_keys_ = std::move(count);
+  registry_.AddCollected(MetricType::kGauge, "weir_store_keys", "Keys that the store holds.", {}, 1,
+                         [this](const SampleSink& sink) { sink({}, static_cast<double>(StoreKeys())); });
 }
 
 uint32_t WeirMetrics::LimitId(std::string_view name) {

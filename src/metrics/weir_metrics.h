@@ -117,7 +117,7 @@ class WeirMetrics {
   void SetReloadSuccessful(bool successful) { reload_successful_.Set(successful ? 1 : 0); }
   enum class BreakerState : int64_t { kClosed = 0, kOpen = 1, kHalfOpen = 2 };
   void SetBreakerState(BreakerState state) { breaker_state_.Set(static_cast<int64_t>(state)); }
-  // Asked at each scrape, on the scraping thread. Set before the first scrape.
+  // Asked at each scrape, on the scraping thread. Call once, before the first scrape.
   void SetStoreKeys(std::function<uint64_t()> count);
 
   // Prometheus text, version 0.0.4 (Registry::kContentType).
@@ -153,6 +153,7 @@ class WeirMetrics {
   Registry registry_;
   const std::function<std::string(std::string_view)> client_id_;
   std::unique_ptr<HotKeys> hot_keys_;
+  std::function<uint64_t()> store_keys_;
   std::unique_ptr<Timing[]> timing_;
 
   Counter unlisted_;  // Takes what nobody declared.
