@@ -112,7 +112,7 @@ TEST(CheckRequest, ReadsABatch) {
   ASSERT_TRUE(parser.ParseCheck(R"({"checks":[{"checks":[]}]})"));
   EXPECT_EQ(parser.items()[0].error, "checks: is not a known field");
   // A batch that is no JSON is refused whole.
-  EXPECT_EQ(CheckError(R"({"checks":[{"cost":-5},{"a)"), "not valid JSON at byte 24");
+  EXPECT_EQ(CheckError(R"({"checks":[{"cost":-5},{"a)"), "not valid JSON at byte 26");
   EXPECT_EQ(CheckError(R"({"checks":[1,]})"), "not valid JSON at byte 13");
 }
 
@@ -272,7 +272,7 @@ TEST(CheckRequest, Case71_KeysWithAnyBytes) {
   CheckRequestParser parser;
   const CheckItem item =
       Only(parser, R"({"key":"a\r\nb\u0000\u00e9e\u0301","rule":{"rate":"1/s"}})");
-  EXPECT_EQ(item.key, std::string_view("a\r\nb\0\xC3\xA9" "e\xCC\x81", 11));
+  EXPECT_EQ(item.key, std::string_view("a\r\nb\0\xC3\xA9" "e\xCC\x81", 10));
   EXPECT_EQ(Only(parser, R"({"key":"","rule":{"rate":"1/s"}})").key, "");
 }
 

@@ -125,6 +125,16 @@ void Scanner::AppendUtf8(uint32_t code_point) {
 
 NumberOutcome Scanner::ReadNumber(int decimals, int64_t max, int64_t& out) {
   const char* const start = at_;
+  // Nearly always: one to fifteen digits, no leading zero, nothing else.
+  if (decimals == 0 && *at_ >= '1' && *at_ <= '9') {
+    int64_t value = 0;
+    for (; at_ != end_ && IsDigit(*at_) && at_ - start < 15; ++at_) value = value * 10 + (*at_ - '0');
+    if (at_ != end_ && (*at_ == ',' || *at_ == '}') && value <= max) {
+      out = value;
+      return NumberOutcome::kOk;
+    }
+    at_ = start;
+  }
   if (*at_ != '-' && !IsDigit(*at_)) return NumberOutcome::kNotANumber;
   if (!SkipNumber()) return NumberOutcome::kNotANumber;
   const bool negative = *start == '-';

@@ -23,7 +23,7 @@ TEST(Writer, WritesADecision) {
 
 TEST(Writer, EscapesStrings) {
   wire::Buffer out;
-  AppendString(out, std::string_view("a\"\\/\b\f\n\r\t\0\x1f\x7f\xC3\xA4\xF0\x9F\x98\x80", 19));
+  AppendString(out, std::string_view("a\"\\/\b\f\n\r\t\0\x1f\x7f\xC3\xA4\xF0\x9F\x98\x80", 18));
   EXPECT_EQ(out.View(),
             "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\\u007f\xC3\xA4\xF0\x9F\x98\x80\"");
   out.Clear();
