@@ -1,0 +1,41 @@
+"""Every known kind of fault has a test that bears its id: `Case4_...` in C++, `test_case4_...` in Python.
+
+`python tests/test_case_ids.py` lists which ids have tests, and where.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# The faults that concern what is built: the library, HTTP, the gateway and the configuration.
+WANTED = """
+3 4 9 14 15 16 17 19 20 21 22 23 26 27 29 30 31 32 34 35 37 38 40 42 44 45 46 47 48 49 52 53 54 55 56 57 58 59 61 62 63
+65 66 67 68 70 71 72 83c 83f 83g 84b 84d 84e 84f 85 86 87
+""".split()
+
+
+def tests_by_id():
+    found = defaultdict(set)
+    sources = [*ROOT.glob("src/**/*_test.cc"), *ROOT.glob("testing/**/*.cc"), *ROOT.glob("testing/**/*.h")]
+    for path in [*sources, *ROOT.glob("tests/test_*.py")]:
+        text = path.read_text()
+        names = re.findall(r"(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP\w*)\(\s*\w+\s*,\s*(\w+)", text)
+        names += re.findall(r"^\s*def (test_\w+)", text, re.M)
+        for name in names:
+            for case in re.findall(r"[Cc]ases?_?(\d+[a-i]?)(?![0-9a-z])", name):
+                found[case].add(str(path.relative_to(ROOT)))
+    return found
+
+
+def test_every_case_has_a_test():
+    missing = [case for case in WANTED if case not in tests_by_id()]
+    assert missing == []
+
+
+if __name__ == "__main__":
+    found = tests_by_id()
+    for case in sorted({*WANTED, *found}, key=lambda c: (int(re.match(r"\d+", c)[0]), c)):
+        print(f"{case:>4}  {', '.join(sorted(found.get(case, []))) or '-'}")
+    sys.exit(any(case not in found for case in WANTED))

@@ -1,0 +1,207 @@
+"""The commands of the shell: help, exit codes, messages."""
+
+import os
+
+import pytest
+import yaml
+from servers import BINARY, make_config
+
+COMMANDS = ["serve", "validate", "explain", "check", "mock-upstream", "version"]
+
+
+def write(tmp_path, config, name="weir.yaml"):
+    path = tmp_path / name
+    path.write_text(config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False))
+    return path
+
+
+def test_without_a_command_help_is_printed(weir_command):
+    run = weir_command()
+    assert run.returncode == 0
+    for command in COMMANDS:
+        assert command in run.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples(weir_command, command):
+    run = weir_command(command, "--help")
+    assert run.returncode == 0
+    assert f"weir {command}" in run.stdout
+    assert "Example" in run.stdout
+
+
+def test_an_unknown_command_is_an_error(weir_command):
+    run = weir_command("frobnicate")
+    assert run.returncode == 2
+    assert run.stderr
+
+
+def test_version(weir_command):
+    run = weir_command("version")
+    assert run.returncode == 0
+    assert run.stdout.startswith("weir 0.")
+
+
+def test_serve_without_a_configuration_names_the_remedy(weir_command):
+    env = {name: value for name, value in os.environ.items() if name != "WEIR_CONFIG"}
+    run = weir_command("serve", env=env)
+    assert run.returncode != 0
+    assert "--config" in run.stderr and "WEIR_CONFIG" in run.stderr
+
+
+def test_serve_with_an_absent_file_names_it(weir_command, tmp_path):
+    run = weir_command("serve", "--config", tmp_path / "absent.yaml")
+    assert run.returncode != 0
+    assert "absent.yaml" in run.stderr and "No such file" in run.stderr
+
+
+def test_serve_takes_the_configuration_from_the_environment(started, tmp_path):
+    from servers import Process
+
+    path = write(tmp_path, make_config())
+    process = Process([BINARY, "serve"], "weir", env={"WEIR_CONFIG": str(path)})
+    started.append(process)
+    assert set(process.wait_listening(["gateway", "api", "admin", "ops"])) == {"gateway", "api", "admin", "ops"}
+    assert process.stop() == 0
+
+
+def test_serve_says_which_address_is_taken(start_weir, weir_command, tmp_path):
+    running = start_weir()
+    config = make_config()
+    config["listen"] = {"api": running.addresses["api"]}
+    # SO_REUSEPORT lets one user's servers share a port, so that loops can; another socket's owner cannot.
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        config["listen"] = {"api": f"127.0.0.1:{taken.getsockname()[1]}"}
+        run = weir_command("serve", "--config", write(tmp_path, config))
+    assert run.returncode == 1
+    assert "listen.api" in run.stderr and "in use" in run.stderr.lower()
+
+
+def test_validate_says_in_words_what_a_policy_means(weir_command, tmp_path):
+    limits = [{"name": "per-client", "per": ["client"], "rate": "300/min", "burst": 50}]
+    run = weir_command("validate", write(tmp_path, make_config(limits)))
+    assert run.returncode == 0, run.stderr
+    assert "per-client" in run.stdout
+    assert "at most 350 in any minute" in run.stdout
+
+
+def test_validate_shows_no_secret(weir_command, tmp_path):
+    config = make_config(upstream="http://127.0.0.1:1")
+    config["upstreams"][0]["headers"] = {"authorization": "Bearer sk-upstream-secret"}
+    config["identity"] = {"secret": "0123456789abcdef-identity-secret"}
+    path = write(tmp_path, config)
+    for arguments in (["validate", path], ["validate", "--json", path], ["explain", "--config", path, "client=a"]):
+        run = weir_command(*arguments)
+        assert run.returncode == 0, run.stderr
+        assert "sk-upstream-secret" not in run.stdout + run.stderr
+        assert "identity-secret" not in run.stdout + run.stderr
+
+
+def test_validate_says_where_and_what_is_wrong(weir_command, tmp_path):
+    path = write(
+        tmp_path,
+        "listen: {api: 127.0.0.1:0}\nlimits:\n  - {name: a, rate: 5/min, burts: 3}\n  - {name: b, rate: fast}\n",
+    )
+    run = weir_command("validate", path)
+    assert run.returncode == 1
+    lines = run.stderr.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"{path}:3:") and "burts" in lines[0] and "burst" in lines[0]
+    assert lines[1].startswith(f"{path}:4:") and "rate" in lines[1]
+
+
+def test_case20_a_burst_of_zero_is_refused_at_load(weir_command, tmp_path):
+    limits = [{"name": "a", "rate": "1/s", "burst": 0}]
+    run = weir_command("validate", write(tmp_path, make_config(limits)))
+    assert run.returncode == 1
+    assert "burst" in run.stderr
+
+
+def test_case38_two_identical_rules_are_one_error_naming_both_lines(weir_command, tmp_path):
+    path = write(
+        tmp_path,
+        "listen: {api: 127.0.0.1:0}\nlimits:\n  - {name: same, rate: 5/min}\n  - {name: same, rate: 5/min}\n",
+    )
+    run = weir_command("validate", path)
+    assert run.returncode == 1
+    (line,) = run.stderr.splitlines()
+    assert line.startswith(f"{path}:4:")
+    assert ":3" in line.removeprefix(f"{path}:4:") or "line 3" in line
+
+
+def test_case66_an_unknown_kind_of_identity_is_a_load_error(weir_command, tmp_path):
+    run = weir_command("validate", write(tmp_path, make_config(identity={"client": ["cookie", "ip"]})))
+    assert run.returncode == 1
+    assert "cookie" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"store": {"kind": "redis", "url": "redis://127.0.0.1:6379/0"}},
+        {"listen": {"resp": "127.0.0.1:0"}},
+        {"listen": {"grpc": "127.0.0.1:0"}},
+    ],
+)
+def test_what_is_not_built_yet_is_refused_clearly(weir_command, tmp_path, section):
+    run = weir_command("validate", write(tmp_path, make_config(**section)))
+    assert run.returncode == 1
+    name = "redis" if "store" in section else next(iter(section["listen"]))
+    assert name in run.stderr
+
+
+def test_explain_says_which_limits_apply_and_why_others_do_not(weir_command, tmp_path):
+    limits = [
+        {"name": "per-client", "per": ["client"], "rate": "300/min"},
+        {"name": "chat", "per": ["client"], "rate": "60/min", "match": {"path": "/v1/chat/completions"}},
+    ]
+    path = write(tmp_path, make_config(limits))
+    run = weir_command("explain", "--config", path, "client=alice", "path=/v1/models")
+    assert run.returncode == 0, run.stderr
+    assert "per-client" in run.stdout and "alice" in run.stdout
+    assert "chat" in run.stdout and "path" in run.stdout
+    assert weir_command("explain", "--config", path, "nonsense").returncode == 2
+    assert weir_command("explain", "--config", path, "tenant=a").returncode == 2
+
+
+def test_check_exits_by_the_decision(start_weir, weir_command):
+    weir = start_weir([{"name": "two", "per": ["client"], "rate": "2/hour"}])
+    codes = [weir_command("check", "--server", weir.api, "client=a").returncode for _ in range(3)]
+    assert codes == [0, 0, 1]
+    denied = weir_command("check", "--server", weir.api, "client=a")
+    assert "denied by two" in denied.stdout and "retry after" in denied.stdout
+    assert weir_command("check", "--server", weir.api, "--peek", "client=b").returncode == 0
+    assert weir_command("check", "--server", weir.api, "--cost", "2", "client=b").returncode == 0
+    assert weir_command("check", "--server", weir.api, "--cost", "3", "client=c").returncode == 1
+
+
+def test_check_exits_2_without_a_decision(start_weir, weir_command):
+    weir = start_weir()
+    for arguments in (
+        ["--server", "http://127.0.0.1:1", "client=a"],
+        ["--server", "ftp://127.0.0.1", "client=a"],
+        ["--server", weir.api, "nonsense"],
+        ["--server", weir.api, "undeclared=1"],
+        ["--server", weir.ops, "client=a"],
+        [],
+    ):
+        run = weir_command("check", *arguments)
+        assert run.returncode == 2, arguments
+        assert run.stderr
+
+
+def test_check_with_a_token_and_over_a_unix_socket(start_weir, weir_command, tmp_path):
+    socket_path = tmp_path / "weir.sock"
+    weir = start_weir(
+        [{"name": "one", "per": ["client"], "rate": "1/hour"}],
+        listen={"api": {"address": f"unix:{socket_path}", "token": "a-token-of-some-length"}},
+    )
+    server = weir.addresses["api"]
+    assert weir_command("check", "--server", server, "client=a").returncode == 2
+    token = ["--token", "a-token-of-some-length"]
+    assert weir_command("check", "--server", server, *token, "client=a").returncode == 0
+    assert weir_command("check", "--server", server, *token, "client=a").returncode == 1
