@@ -1,0 +1,106 @@
+#include "store/memory/memory_store.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "testing/model_check.h"
+#include "testing/store_contract.h"
+
+namespace weir::testing {
+struct MemoryFixture {
+  std::unique_ptr<store::MemoryStore> Make(int64_t max_keys, store::OnFull on_full) {
+    return std::make_unique<store::MemoryStore>(
+        store::MemoryStoreOptions{.max_keys = max_keys, .on_full = on_full});
+  }
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Memory, StoreContract, MemoryFixture);
+}  // namespace weir::testing
+
+namespace weir::store {
+namespace {
+
+using ::weir::testing::CompareWithModel;
+using ::weir::testing::ModelOps;
+using ::weir::testing::PickSpec;
+
+// One key of a store that others use too.
+class StoreLimiter {
+ public:
+  StoreLimiter(MemoryStore* store, const core::Meter* meter, Key128 key)
+      : store_(store), meter_(meter), key_(key) {}
+  core::Step Charge(int64_t cost, int64_t now_ns, core::Receipt* receipt) {
+    const store::Charge charges[2] = {{.meter = meter_, .key = key_, .cost = cost},
+                                      {.meter = meter_, .key = {~key_.hi, ~key_.lo}, .cost = 1,
+                                       .enforced = false}};
+    Outcome outcomes[2];
+    // With a shadow limit beside it in every other call, so that both paths through the store are taken.
+    const size_t count = 1 + (calls_++ & 1);
+    store_->Decide({charges, count}, {outcomes, count}, {now_ns, 0}, Mode::kCharge);
+    *receipt = outcomes[0].receipt;
+    return outcomes[0].step;
+  }
+  core::Step Test(int64_t cost, int64_t now_ns) {
+    return store_->Peek(*meter_, key_, cost, {now_ns, 0});
+  }
+  void Settle(core::Receipt receipt, int64_t reserved, int64_t actual, int64_t now_ns) {
+    store_->Settle(*meter_, key_, receipt, reserved, actual, {now_ns, 0});
+  }
+
+ private:
+  MemoryStore* store_;
+  const core::Meter* meter_;
+  Key128 key_;
+  unsigned calls_ = 0;
+};
+
+TEST(MemoryStorePropertyTest, EveryAlgorithmIsTheModel) {
+  EXPECT_TRUE(rc::check("store", [](const ModelOps& ops, uint64_t pick) {
+    constexpr Algorithm kAlgorithms[] = {Algorithm::kTokenBucket, Algorithm::kSlidingWindow,
+                                         Algorithm::kSlidingCounter, Algorithm::kFixedWindow};
+    const core::MeterSpec spec = PickSpec(kAlgorithms[pick % 4], pick);
+    MemoryStore store({.max_keys = 16});
+    const Key128 key{pick * 0x9e3779b97f4a7c15u, pick * 0xd1b54a32d192ed03u};
+    const int64_t offset_ns =
+        spec.algorithm != Algorithm::kFixedWindow
+            ? 0
+            : static_cast<int64_t>((core::Uint128{NarrowTable::Spread(key)} *
+                                    static_cast<uint64_t>(spec.rate.period.count())) >> 64);
+    StoreLimiter limiter(&store, *store.Intern(spec), key);
+    CompareWithModel(spec, ops, limiter, offset_ns);
+  }));
+}
+
+TEST(MemoryStoreTest, EqualSpecsAreOneMeter) {
+  MemoryStore store;
+  const core::MeterSpec spec{.algorithm = Algorithm::kFixedWindow, .rate = {.units = 5}};
+  core::MeterSpec same = spec;
+  same.rate.burst = 5;
+  same.timezone = "Asia/Tokyo";  // Without an alignment it has no meaning.
+  EXPECT_EQ(*store.Intern(spec), *store.Intern(same));
+  EXPECT_FALSE(store.Intern({.rate = {.units = -1}}));
+}
+
+// A reservation made under one rate and settled after the counter moved to the other table.
+TEST(MemoryStoreTest, SettlesAcrossAChangeOfTheForm) {
+  MemoryStore store({.max_keys = 10});
+  const auto meter = [&](int64_t units) {
+    return *store.Intern({.rate = {.units = units, .period = std::chrono::hours(1), .burst = units}});
+  };
+  const core::Meter *packed = meter(100), *wide = meter(99'991);
+  ASSERT_TRUE(packed->packed());
+  ASSERT_FALSE(wide->packed());
+  const Key128 key{1, 2ull << 20};
+  const core::Now now{.mono_ns = 1000};
+  Charge charge{.meter = packed, .key = key, .cost = 50};
+  Outcome reserved, next;
+  EXPECT_TRUE(store.Decide({&charge, 1}, {&reserved, 1}, now, Mode::kCharge));
+  charge = {.meter = wide, .key = key, .cost = 1};
+  EXPECT_TRUE(store.Decide({&charge, 1}, {&next, 1}, now, Mode::kCharge));
+  EXPECT_EQ(next.step.remaining, 99'991 - 51);
+  EXPECT_TRUE(store.Settle(*packed, key, reserved.receipt, 50, 10, now));
+  EXPECT_EQ(store.Peek(*wide, key, 0, now).remaining, 99'991 - 11);
+  EXPECT_EQ(store.TrackedKeys(now), 1);
+}
+
+}  // namespace
+}  // namespace weir::store
