@@ -7,6 +7,8 @@
 //   "a!b", so only origin-form targets are held against it;
 // - Connection fields that are no clean list of tokens: each parser has its own notion of them, and
 //   none of ours frames by them, so keep-alive is compared only for clean ones;
+// - Proxy-Connection: Beast judges and obeys this field, which no standard knows; we never forward it
+//   and give it no meaning, so heads with one are not compared;
 // - an empty line before the request: skipped by us (RFC 9112, 2.2), so the peers get what follows.
 #include <http_parser.h>
 
@@ -101,7 +103,6 @@ Peer ParseWithHttpParser(std::string_view text) {
 bool CleanConnection(const http1::RequestHead& head) {
   int fields = 0;
   for (const http1::HeaderField& field : head.headers) {
-    if (field.id == http1::FieldId::kProxyConnection) return false;
     if (field.id != http1::FieldId::kConnection) continue;
     if (++fields > 1 || !http1::IsToken(field.value)) return false;
   }
@@ -132,6 +133,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     return 0;
   }
+  if (head.headers.Find(http1::FieldId::kProxyConnection) != nullptr) return 0;
   std::string_view text = input.substr(0, outcome.consumed);
   if (text.starts_with("\r\n")) text.remove_prefix(2);
   CheckAgrees(ParseWithBeast(text), head);

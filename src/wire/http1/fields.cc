@@ -36,6 +36,19 @@ bool Is(const char* text, const char (&name)[kSize]) {
   }
 }
 
+// A comma-separated list whose items are tokens or nothing.
+bool IsTokenList(std::string_view list) {
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    std::string_view item = list.substr(0, comma);
+    while (!item.empty() && (item.front() == ' ' || item.front() == '\t')) item.remove_prefix(1);
+    while (!item.empty() && (item.back() == ' ' || item.back() == '\t')) item.remove_suffix(1);
+    if (!item.empty() && !IsToken(item)) return false;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return true;
+}
+
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
 }  // namespace
@@ -205,6 +218,7 @@ const char* Framing::Take(const HeaderField& field, int minor_version) {
       chunked = true;
       return nullptr;
     case FieldId::kConnection:
+      if (!IsTokenList(field.value)) return "a bad Connection";
       close = close || HasToken(field.value, "close");
       keep_alive = keep_alive || HasToken(field.value, "keep-alive");
       upgrade_named = upgrade_named || HasToken(field.value, "upgrade");

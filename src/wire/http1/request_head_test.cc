@@ -91,6 +91,8 @@ TEST(RequestHead, TellsFramingAndConnectionApart) {
   ASSERT_TRUE(Parse(Get("Expect: 100-continue\r\n"), head).complete());
   EXPECT_FALSE(head.expect_continue);
   EXPECT_EQ(Refusal(Get("Expect: a-pony\r\n")), 417);
+  EXPECT_EQ(Reason(Get("Connection: keep alive\r\n")), "a bad Connection");
+  EXPECT_EQ(Refusal(Get("Connection: , close,,x\r\n")), 0);
 }
 
 TEST(RequestHead, KnowsTheFourFormsOfATarget) {

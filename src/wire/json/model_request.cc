@@ -84,6 +84,7 @@ struct Handler {
   bool in_stream_options = false;
   bool seen_usage = false;
   bool key_escaped = false;
+  bool first_text = true;  // No text of this piece was handed over yet.
   std::string key;
   std::string text;
   std::vector<uint64_t> seen;  // Hashes of the top-level names.
@@ -149,9 +150,20 @@ struct Handler {
     return true;
   }
 
+  // Text outside the input was written with an escape, or is one character whose bytes the last
+  // pieces of input shared: then it comes first, and this piece of input goes on within it.
+  bool TakeJoined(Text piece) {
+    const auto beyond_ascii = [](char c) { return (c & 0x80) != 0; };
+    const bool joined = first_text && !input.empty() && (input.front() & 0xC0) == 0x80 &&
+                        piece.size() <= 4 && std::all_of(piece.begin(), piece.end(), beyond_ascii);
+    if (!piece.empty()) first_text = false;
+    return joined;
+  }
+
   bool on_key_part(Text piece, std::size_t, Ec& ec) {
+    const bool joined = TakeJoined(piece);
     if (!ReadsKeys()) return true;
-    if (!piece.empty() &&
+    if (!piece.empty() && !joined &&
         (piece.data() < input.data() || piece.data() >= input.data() + input.size())) {
       key_escaped = true;
     }
@@ -197,6 +209,7 @@ struct Handler {
   }
 
   bool on_string_part(Text piece, std::size_t, Ec& ec) {
+    if (!piece.empty()) first_text = false;
     if (AtTop() && current == Name::kModel) {
       if (text.size() + piece.size() > limits.model_bytes_max) {
         return Fail(ec, "model: is too long");
@@ -286,6 +299,7 @@ struct ModelRequestReader::State {
     Handler& handler = parser.handler();
     if (!handler.error.empty()) return false;
     handler.input = piece;
+    handler.first_text = true;
     boost::json::error_code ec;
     const size_t used = parser.write_some(more, piece.data(), piece.size(), ec);
     if (!ec && used == piece.size()) {

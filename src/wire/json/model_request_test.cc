@@ -73,6 +73,19 @@ TEST(ModelRequest, Case83g_EscapedNames) {
   }
 }
 
+TEST(ModelRequest, NamesBeyondAsciiAreNoEscapesAtAnySplit) {
+  const std::string body = "{\"\xC3\xA4\xF0\x9F\x98\x80x\":1,\"model\":\"m\"}";
+  for (size_t first = 0; first <= body.size(); ++first) {
+    for (size_t second = first; second <= body.size(); ++second) {
+      ModelRequestReader reader;
+      reader.Feed(std::string_view(body).substr(0, first));
+      reader.Feed(std::string_view(body).substr(first, second - first));
+      reader.Feed(std::string_view(body).substr(second));
+      EXPECT_TRUE(reader.Finish()) << reader.error() << " " << first << " " << second;
+    }
+  }
+}
+
 TEST(ModelRequest, Case83g_NamesInAnotherCase) {
   EXPECT_EQ(Error(R"({"Model":"dear"})"), "model: written in another case");
   EXPECT_EQ(Error("{\"max_to\xE2\x84\xAA" "ens\":5}"), "max_tokens: written in another case");
