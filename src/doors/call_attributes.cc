@@ -32,7 +32,7 @@ CallAttributes& CallAttributes::Begin(decide::Worker& worker) {
 
 Result<void> CallAttributes::Set(std::string_view name, std::string_view value) {
   const Result<int> index = names_->Find(name);
-  if (!index) return InvalidArgument("attributes." + index.error().message);
+  if (!index) return std::unexpected(index.error());
   switch (*index) {
     case policy::kUnusedAttribute:
       return {};
