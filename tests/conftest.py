@@ -1,4 +1,4 @@
-"""Fixtures: an upstream for the whole run, and servers that live as long as a test and leave their log when it fails."""
+"""Fixtures: an upstream for the whole run; servers that live as long as a test and leave their log when it fails."""
 
 import ipaddress
 import subprocess

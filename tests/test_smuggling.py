@@ -5,7 +5,9 @@ from raw_http import RawConnection
 
 SHAPES = {
     "content-length-twice": "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
-    "content-length-twice-unequal": "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy",
+    "content-length-twice-unequal": (
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy"
+    ),
     "content-length-list": "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 1\r\n\r\nx",
     "content-length-signed": "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\nx",
     "content-length-and-transfer-encoding": (
