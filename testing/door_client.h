@@ -1,4 +1,5 @@
-// Asks an HttpService without a socket: parses a request's text, calls Answer, takes the answer's text apart.
+// Asks an HttpService without a socket: parses a request's text, calls Answer, takes the answer's
+// text apart.
 //
 // Thread safety: none.
 //
@@ -43,8 +44,11 @@ class DoorClient {
 
   void SetPeer(const std::string& address) { peer_ = net::Endpoint::Parse(address).value(); }
 
-  DoorAnswer Get(const std::string& target, const std::string& fields = "") { return Ask("GET", target, fields, ""); }
-  DoorAnswer Post(const std::string& target, const std::string& body, const std::string& fields = "") {
+  DoorAnswer Get(const std::string& target, const std::string& fields = "") {
+    return Ask("GET", target, fields, "");
+  }
+  DoorAnswer Post(const std::string& target, const std::string& body,
+                  const std::string& fields = "") {
     return Ask("POST", target, fields, body);
   }
   // `fields`: whole lines, each with its CRLF.
@@ -59,7 +63,11 @@ class DoorClient {
     wire::Buffer out;
     http1::ResponseWriter writer(out);
     const int64_t wall_ns = weir_.clock.RealtimeNs();
-    service_.Answer({.head = head, .body = body, .peer = peer_, .now_ns = weir_.clock.MonotonicNs(), .wall_ns = wall_ns,
+    service_.Answer({.head = head,
+                     .body = body,
+                     .peer = peer_,
+                     .now_ns = weir_.clock.MonotonicNs(),
+                     .wall_ns = wall_ns,
                      .date = net::HttpDateOf(wall_ns)},
                     writer);
     return Split(std::string(out.View()), method == "HEAD");

@@ -22,9 +22,11 @@
 namespace weir {
 
 inline std::shared_ptr<const policy::Policy> LoadPolicy(const std::string& yaml) {
-  auto loaded = policy::Policy::FromText(yaml, "test.yaml", [](std::string_view) { return std::nullopt; });
+  auto loaded =
+      policy::Policy::FromText(yaml, "test.yaml", [](std::string_view) { return std::nullopt; });
   if (!loaded) {
-    for (const policy::ConfigError& error : loaded.error()) ADD_FAILURE() << policy::ToString(error);
+    for (const policy::ConfigError& error : loaded.error())
+      ADD_FAILURE() << policy::ToString(error);
     std::abort();
   }
   return *loaded;
@@ -34,9 +36,12 @@ class SimulatedEngine {
  public:
   using Pairs = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-  explicit SimulatedEngine(const std::string& yaml, size_t shards = 1, size_t max_reservations = 1'000'000) {
-    auto made = decide::Engine::Create(
-        {.policy = LoadPolicy(yaml), .clock = &clock, .shards = shards, .max_reservations = max_reservations});
+  explicit SimulatedEngine(const std::string& yaml, size_t shards = 1,
+                           size_t max_reservations = 1'000'000) {
+    auto made = decide::Engine::Create({.policy = LoadPolicy(yaml),
+                                        .clock = &clock,
+                                        .shards = shards,
+                                        .max_reservations = max_reservations});
     if (!made) {
       ADD_FAILURE() << made.error().message;
       std::abort();
@@ -54,7 +59,8 @@ class SimulatedEngine {
 
   policy::Attributes Call(Pairs pairs) {
     policy::Attributes call;
-    for (const auto& [name, value] : pairs) call.Set(worker->policy().attributes().Find(name).value(), value);
+    for (const auto& [name, value] : pairs)
+      call.Set(worker->policy().attributes().Find(name).value(), value);
     return call;
   }
   const decide::Verdict& Decide(Pairs pairs, const decide::Costs& costs = decide::Costs::Requests(),

@@ -10,9 +10,21 @@ namespace weir::answers {
 namespace {
 
 std::vector<decide::LimitVerdict> Limits(bool allowed) {
-  return {{.name = "per-client", .allowed = allowed, .cost = 1, .quota = 50, .window_s = 10, .remaining = allowed ? 49 : 0,
-           .reset_after_ns = 200'000'000, .retry_after_ns = allowed ? 0 : 200'000'000, .next_unit_after_ns = 200'000'000},
-          {.name = "per-ip", .cost = 1, .quota = 10000, .window_s = 60, .remaining = 9999, .reset_after_ns = 6'000'000,
+  return {{.name = "per-client",
+           .allowed = allowed,
+           .cost = 1,
+           .quota = 50,
+           .window_s = 10,
+           .remaining = allowed ? 49 : 0,
+           .reset_after_ns = 200'000'000,
+           .retry_after_ns = allowed ? 0 : 200'000'000,
+           .next_unit_after_ns = 200'000'000},
+          {.name = "per-ip",
+           .cost = 1,
+           .quota = 10000,
+           .window_s = 60,
+           .remaining = 9999,
+           .reset_after_ns = 6'000'000,
            .next_unit_after_ns = 6'000'000}};
 }
 
@@ -23,7 +35,8 @@ void BM_LimitHeaders(benchmark::State& state) {
   wire::Buffer out;
   for (auto _ : state) {
     out.Clear();
-    AppendLimitHeaders(verdict, config, AdviseRetry(verdict, config, 0), 1'796'068'800'000'000'000, out);
+    AppendLimitHeaders(verdict, config, AdviseRetry(verdict, config, 0), 1'796'068'800'000'000'000,
+                       out);
     benchmark::DoNotOptimize(out.data());
   }
 }
@@ -37,7 +50,8 @@ void BM_TooManyRequestsBody(benchmark::State& state) {
   wire::Buffer out;
   for (auto _ : state) {
     out.Clear();
-    AppendTooManyRequests(verdict, BodyShape::kOpenAi, AdviseRetry(verdict, config, 0), {.wall_ns = 1}, out);
+    AppendTooManyRequests(verdict, BodyShape::kOpenAi, AdviseRetry(verdict, config, 0),
+                          {.wall_ns = 1}, out);
     benchmark::DoNotOptimize(out.data());
   }
 }

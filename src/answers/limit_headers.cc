@@ -17,7 +17,8 @@ using decide::Verdict;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kMillisecondNs = 1'000'000;
-constexpr int64_t kPatienceNs = 60 * kSecondNs;  // SDKs honour announced waits up to a minute, then guess shorter ones.
+constexpr int64_t kPatienceNs =
+    60 * kSecondNs;  // SDKs honour announced waits up to a minute, then guess shorter ones.
 
 int64_t SecondsUp(int64_t ns) { return core::CeilDiv64(ns, kSecondNs); }
 
@@ -31,10 +32,12 @@ bool InHeaders(const LimitVerdict& limit) { return !limit.shadow; }
 
 // A limit on what is under way at once has no reset; the moment to ask again stands in for it.
 int64_t ResetAfterNs(const LimitVerdict& limit) {
-  return limit.reset_after_ns != core::kNever ? limit.reset_after_ns : std::max<int64_t>(limit.retry_after_ns, 0);
+  return limit.reset_after_ns != core::kNever ? limit.reset_after_ns
+                                              : std::max<int64_t>(limit.retry_after_ns, 0);
 }
 
-void AppendTriple(const LimitVerdict& limit, bool unix_seconds, int64_t wall_ns, wire::Buffer& out) {
+void AppendTriple(const LimitVerdict& limit, bool unix_seconds, int64_t wall_ns,
+                  wire::Buffer& out) {
   Line(out, "X-RateLimit-Limit: ", limit.quota);
   Line(out, "X-RateLimit-Remaining: ", limit.remaining);
   Line(out, "X-RateLimit-Reset: ", SecondsUp(ResetAfterNs(limit) + (unix_seconds ? wall_ns : 0)));
@@ -87,7 +90,8 @@ void AppendStandingList(const Verdict& verdict, int64_t added_ns, wire::Buffer& 
   out.Append("\r\n");
 }
 
-// Of the limits on this unit, the one that denies with the longest wait, else the one with the least share left.
+// Of the limits on this unit, the one that denies with the longest wait, else the one with the
+// least share left.
 const LimitVerdict* TightestOf(const Verdict& verdict, Unit unit) {
   const LimitVerdict* tightest = nullptr;
   for (const LimitVerdict& limit : verdict.limits) {
@@ -96,7 +100,8 @@ const LimitVerdict* TightestOf(const Verdict& verdict, Unit unit) {
     if (tightest == nullptr || (tightest->allowed && !limit.allowed)) {
       tightest = &limit;
     } else if (tightest->allowed == limit.allowed &&
-               core::Int128{limit.remaining} * tightest->quota < core::Int128{tightest->remaining} * limit.quota) {
+               core::Int128{limit.remaining} * tightest->quota <
+                   core::Int128{tightest->remaining} * limit.quota) {
       tightest = &limit;
     }
   }
@@ -129,11 +134,13 @@ void AppendRetry(const RetryAdvice& advice, wire::Buffer& out) {
 
 }  // namespace
 
-RetryAdvice AdviseRetry(const Verdict& verdict, const policy::AnswersConfig& config, uint64_t random) {
+RetryAdvice AdviseRetry(const Verdict& verdict, const policy::AnswersConfig& config,
+                        uint64_t random) {
   RetryAdvice advice{.denied = !verdict.allowed};
   if (verdict.allowed) return advice;
   const bool money_spent = verdict.binding != nullptr && verdict.binding->unit == Unit::kUsd;
-  advice.discourages = money_spent || verdict.retry_after_ns == core::kNever || verdict.retry_after_ns > kPatienceNs;
+  advice.discourages =
+      money_spent || verdict.retry_after_ns == core::kNever || verdict.retry_after_ns > kPatienceNs;
   if (verdict.retry_after_ns == core::kNever) return advice;
   const uint64_t jitter_ns = static_cast<uint64_t>(config.retry_jitter.count());
   if (jitter_ns > 0) {  // Uniform over [0, jitter], by the high half of a product.
@@ -146,18 +153,21 @@ RetryAdvice AdviseRetry(const Verdict& verdict, const policy::AnswersConfig& con
   return advice;
 }
 
-void AppendLimitHeaders(const Verdict& verdict, const policy::AnswersConfig& config, const RetryAdvice& advice,
-                        int64_t wall_ns, wire::Buffer& out) {
+void AppendLimitHeaders(const Verdict& verdict, const policy::AnswersConfig& config,
+                        const RetryAdvice& advice, int64_t wall_ns, wire::Buffer& out) {
   if (config.retry_after && advice.denied) AppendRetry(advice, out);
   if (verdict.binding == nullptr) return;
   if (config.ratelimit) {
     AppendPolicyList(verdict, out);
     AppendStandingList(verdict, advice.added_ns, out);
   }
-  if (config.x_ratelimit) AppendTriple(*verdict.binding, config.x_ratelimit_reset_unix, wall_ns, out);
+  if (config.x_ratelimit)
+    AppendTriple(*verdict.binding, config.x_ratelimit_reset_unix, wall_ns, out);
   if (!config.openai) return;
-  if (const LimitVerdict* requests = TightestOf(verdict, Unit::kRequests)) AppendOpenAiTriple(*requests, "requests", out);
-  if (const LimitVerdict* tokens = TightestOf(verdict, Unit::kTokens)) AppendOpenAiTriple(*tokens, "tokens", out);
+  if (const LimitVerdict* requests = TightestOf(verdict, Unit::kRequests))
+    AppendOpenAiTriple(*requests, "requests", out);
+  if (const LimitVerdict* tokens = TightestOf(verdict, Unit::kTokens))
+    AppendOpenAiTriple(*tokens, "tokens", out);
 }
 
 }  // namespace weir::answers

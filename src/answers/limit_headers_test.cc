@@ -19,27 +19,42 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kWall = 1'796'068'800 * kSecond;  // 2026-11-30T20:00:00Z
 
 policy::AnswersConfig Only(bool x_ratelimit, bool ratelimit, bool retry_after, bool openai) {
-  return {.x_ratelimit = x_ratelimit, .ratelimit = ratelimit, .retry_after = retry_after, .openai = openai};
+  return {.x_ratelimit = x_ratelimit,
+          .ratelimit = ratelimit,
+          .retry_after = retry_after,
+          .openai = openai};
 }
 
 Verdict VerdictOf(const std::vector<LimitVerdict>& limits, size_t binding) {
-  Verdict verdict{.allowed = limits[binding].allowed, .limits = limits, .binding = &limits[binding]};
+  Verdict verdict{
+      .allowed = limits[binding].allowed, .limits = limits, .binding = &limits[binding]};
   if (!verdict.allowed) verdict.retry_after_ns = limits[binding].retry_after_ns;
   return verdict;
 }
 
-std::string Headers(const Verdict& verdict, const policy::AnswersConfig& config, int64_t wall_ns = kWall,
-                    uint64_t random = 0) {
+std::string Headers(const Verdict& verdict, const policy::AnswersConfig& config,
+                    int64_t wall_ns = kWall, uint64_t random = 0) {
   wire::Buffer out;
   AppendLimitHeaders(verdict, config, AdviseRetry(verdict, config, random), wall_ns, out);
   return std::string(out.View());
 }
 
 std::vector<LimitVerdict> BurstDenied(int64_t wait_ns) {
-  return {{.name = "burst", .allowed = false, .cost = 1, .quota = 20, .window_s = 1, .remaining = 0,
-           .reset_after_ns = wait_ns, .retry_after_ns = wait_ns},
-          {.name = "daily", .cost = 1, .quota = 100000, .window_s = 86400, .remaining = 81234,
-           .reset_after_ns = 60'000 * kSecond, .next_unit_after_ns = 51'862 * kSecond}};
+  return {{.name = "burst",
+           .allowed = false,
+           .cost = 1,
+           .quota = 20,
+           .window_s = 1,
+           .remaining = 0,
+           .reset_after_ns = wait_ns,
+           .retry_after_ns = wait_ns},
+          {.name = "daily",
+           .cost = 1,
+           .quota = 100000,
+           .window_s = 86400,
+           .remaining = 81234,
+           .reset_after_ns = 60'000 * kSecond,
+           .next_unit_after_ns = 51'862 * kSecond}};
 }
 
 TEST(LimitHeadersTest, ADenialInFull) {
@@ -55,13 +70,15 @@ TEST(LimitHeadersTest, ADenialInFull) {
 }
 
 TEST(LimitHeadersTest, Case52_RetryAfterIsWholeSecondsRoundedUpAndAtLeastOne) {
-  for (const auto& [wait_ns, text] : {std::pair<int64_t, const char*>{57'600 * kMs, "Retry-After: 58\r\n"},
-                                      {100 * kMs, "Retry-After: 1\r\n"},
-                                      {1, "Retry-After: 1\r\n"},
-                                      {kSecond, "Retry-After: 1\r\n"},
-                                      {kSecond + 1, "Retry-After: 2\r\n"}}) {
+  for (const auto& [wait_ns, text] :
+       {std::pair<int64_t, const char*>{57'600 * kMs, "Retry-After: 58\r\n"},
+        {100 * kMs, "Retry-After: 1\r\n"},
+        {1, "Retry-After: 1\r\n"},
+        {kSecond, "Retry-After: 1\r\n"},
+        {kSecond + 1, "Retry-After: 2\r\n"}}) {
     const std::vector<LimitVerdict> limits = BurstDenied(wait_ns);
-    EXPECT_EQ(Headers(VerdictOf(limits, 0), Only(false, false, true, false)).find(text), 0u) << wait_ns;
+    EXPECT_EQ(Headers(VerdictOf(limits, 0), Only(false, false, true, false)).find(text), 0u)
+        << wait_ns;
   }
 }
 
@@ -71,38 +88,60 @@ TEST(LimitHeadersTest, Case53_ResetCountsDownWhateverRemains) {
   delta.x_ratelimit_reset_unix = false;
   const int64_t remaining[] = {1, 0, 0, 0};
   for (size_t i = 0; i < 4; ++i) {
-    const std::vector<LimitVerdict> limits = {{.name = "w", .allowed = i < 2, .cost = 1, .quota = 2, .window_s = 60,
-                                               .remaining = remaining[i], .reset_after_ns = 50 * kSecond,
+    const std::vector<LimitVerdict> limits = {{.name = "w",
+                                               .allowed = i < 2,
+                                               .cost = 1,
+                                               .quota = 2,
+                                               .window_s = 60,
+                                               .remaining = remaining[i],
+                                               .reset_after_ns = 50 * kSecond,
                                                .retry_after_ns = i < 2 ? 0 : 50 * kSecond}};
     const std::string left = std::to_string(remaining[i]);
-    EXPECT_EQ(Headers(VerdictOf(limits, 0), delta),
-              "X-RateLimit-Limit: 2\r\nX-RateLimit-Remaining: " + left + "\r\nX-RateLimit-Reset: 50\r\n");
+    EXPECT_EQ(
+        Headers(VerdictOf(limits, 0), delta),
+        "X-RateLimit-Limit: 2\r\nX-RateLimit-Remaining: " + left + "\r\nX-RateLimit-Reset: 50\r\n");
     EXPECT_EQ(Headers(VerdictOf(limits, 0), unix_seconds),
-              "X-RateLimit-Limit: 2\r\nX-RateLimit-Remaining: " + left + "\r\nX-RateLimit-Reset: 1796068850\r\n");
+              "X-RateLimit-Limit: 2\r\nX-RateLimit-Remaining: " + left +
+                  "\r\nX-RateLimit-Reset: 1796068850\r\n");
   }
 }
 
 TEST(LimitHeadersTest, Case54_TheDenyingLimitIsShownNotTheYear) {
-  const std::vector<LimitVerdict> limits = {
-      {.name = "min", .allowed = false, .cost = 1, .quota = 5, .window_s = 60, .reset_after_ns = 60 * kSecond,
-       .retry_after_ns = 12 * kSecond},
-      {.name = "year", .cost = 1, .quota = 100000, .window_s = 31'536'000, .remaining = 99995,
-       .reset_after_ns = 1577 * kSecond}};
+  const std::vector<LimitVerdict> limits = {{.name = "min",
+                                             .allowed = false,
+                                             .cost = 1,
+                                             .quota = 5,
+                                             .window_s = 60,
+                                             .reset_after_ns = 60 * kSecond,
+                                             .retry_after_ns = 12 * kSecond},
+                                            {.name = "year",
+                                             .cost = 1,
+                                             .quota = 100000,
+                                             .window_s = 31'536'000,
+                                             .remaining = 99995,
+                                             .reset_after_ns = 1577 * kSecond}};
   const std::string headers = Headers(VerdictOf(limits, 0), Only(true, false, true, false));
-  EXPECT_EQ(headers,
-            "Retry-After: 12\r\nretry-after-ms: 12000\r\n"
-            "X-RateLimit-Limit: 5\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 1796068860\r\n");
+  EXPECT_EQ(
+      headers,
+      "Retry-After: 12\r\nretry-after-ms: 12000\r\n"
+      "X-RateLimit-Limit: 5\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 1796068860\r\n");
 }
 
 TEST(LimitHeadersTest, Case55_RateLimitIsADeltaThatAgreesWithRetryAfter) {
   policy::AnswersConfig config = Only(false, true, true, false);
   config.retry_jitter = std::chrono::seconds(10);
   for (uint64_t random : {uint64_t{0}, uint64_t{1} << 63, ~uint64_t{0}}) {
-    const std::vector<LimitVerdict> limits = {{.name = "a", .allowed = false, .cost = 1, .quota = 5, .window_s = 60,
-                                               .reset_after_ns = 60 * kSecond, .retry_after_ns = 2400 * kMs}};
+    const std::vector<LimitVerdict> limits = {{.name = "a",
+                                               .allowed = false,
+                                               .cost = 1,
+                                               .quota = 5,
+                                               .window_s = 60,
+                                               .reset_after_ns = 60 * kSecond,
+                                               .retry_after_ns = 2400 * kMs}};
     const std::string headers = Headers(VerdictOf(limits, 0), config, kWall, random);
     const std::string seconds = headers.substr(13, headers.find('\r') - 13);
-    EXPECT_NE(headers.find("RateLimit: \"a\";r=0;t=" + seconds + "\r\n"), std::string::npos) << headers;
+    EXPECT_NE(headers.find("RateLimit: \"a\";r=0;t=" + seconds + "\r\n"), std::string::npos)
+        << headers;
   }
 }
 
@@ -142,20 +181,39 @@ TEST(LimitHeadersTest, SdksAreToldNotToRetryBeyondAMinute) {
 TEST(LimitHeadersTest, UnitsShadowsAndFifteenDigits) {
   const std::vector<LimitVerdict> limits = {
       {.name = "trial", .shadow = true, .allowed = false, .quota = 1, .window_s = 1},
-      {.name = "tokens", .unit = Unit::kTokens, .cost = 1, .quota = 2'000'000'000'000'000, .window_s = 60,
-       .remaining = 1'999'999'999'999'999, .next_unit_after_ns = 1},
-      {.name = "par \"x\"", .unit = Unit::kParallel, .cost = 1, .quota = 10, .remaining = 10,
+      {.name = "tokens",
+       .unit = Unit::kTokens,
+       .cost = 1,
+       .quota = 2'000'000'000'000'000,
+       .window_s = 60,
+       .remaining = 1'999'999'999'999'999,
+       .next_unit_after_ns = 1},
+      {.name = "par \"x\"",
+       .unit = Unit::kParallel,
+       .cost = 1,
+       .quota = 10,
+       .remaining = 10,
        .reset_after_ns = core::kNever}};
   EXPECT_EQ(Headers(VerdictOf(limits, 1), Only(false, true, false, false)),
-            "RateLimit-Policy: \"tokens\";q=999999999999999;qu=\"tokens\";w=60, \"par \\\"x\\\"\";q=10;qu=\"parallel\"\r\n"
+            "RateLimit-Policy: \"tokens\";q=999999999999999;qu=\"tokens\";w=60, \"par "
+            "\\\"x\\\"\";q=10;qu=\"parallel\"\r\n"
             "RateLimit: \"tokens\";r=999999999999999;t=1, \"par \\\"x\\\"\";r=10\r\n");
 }
 
 TEST(LimitHeadersTest, OpenAiTriples) {
-  const std::vector<LimitVerdict> limits = {
-      {.name = "r", .cost = 1, .quota = 60, .window_s = 60, .remaining = 59, .reset_after_ns = 1 * kSecond},
-      {.name = "t", .unit = Unit::kTokens, .cost = 1, .quota = 1000, .window_s = 60, .remaining = 10,
-       .reset_after_ns = 179'559'000'001}};
+  const std::vector<LimitVerdict> limits = {{.name = "r",
+                                             .cost = 1,
+                                             .quota = 60,
+                                             .window_s = 60,
+                                             .remaining = 59,
+                                             .reset_after_ns = 1 * kSecond},
+                                            {.name = "t",
+                                             .unit = Unit::kTokens,
+                                             .cost = 1,
+                                             .quota = 1000,
+                                             .window_s = 60,
+                                             .remaining = 10,
+                                             .reset_after_ns = 179'559'000'001}};
   EXPECT_EQ(Headers(VerdictOf(limits, 1), Only(false, false, false, true)),
             "x-ratelimit-limit-requests: 60\r\n"
             "x-ratelimit-remaining-requests: 59\r\n"

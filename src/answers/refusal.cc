@@ -18,8 +18,10 @@ using decide::LimitVerdict;
 using decide::Verdict;
 
 constexpr int64_t kMicrosPerUsd = 1'000'000;
-constexpr std::string_view kQuotaExceededType = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-constexpr std::string_view kQuotaExceededTitle = "Request cannot be satisfied as assigned quota has been exceeded";
+constexpr std::string_view kQuotaExceededType =
+    "https://iana.org/assignments/http-problem-types#quota-exceeded";
+constexpr std::string_view kQuotaExceededTitle =
+    "Request cannot be satisfied as assigned quota has been exceeded";
 
 // What an error is called in each shape.
 struct ErrorNames {
@@ -73,10 +75,12 @@ void AppendEscaped(wire::Buffer& out, std::string_view text) {
 }
 
 bool BudgetSpent(const LimitVerdict& limit, const RetryAdvice& advice) {
-  return limit.unit == Unit::kUsd || (!advice.helps && limit.cost <= limit.quota && !limit.attribute_missing);
+  return limit.unit == Unit::kUsd ||
+         (!advice.helps && limit.cost <= limit.quota && !limit.attribute_missing);
 }
 
-void AppendMessage(const LimitVerdict& limit, const RetryAdvice& advice, std::string_view model, wire::Buffer& out) {
+void AppendMessage(const LimitVerdict& limit, const RetryAdvice& advice, std::string_view model,
+                   wire::Buffer& out) {
   const std::string_view unit = UnitName(limit.unit);
   if (limit.attribute_missing) {
     out.Append("The call lacks an attribute that limit ");
@@ -103,7 +107,8 @@ void AppendMessage(const LimitVerdict& limit, const RetryAdvice& advice, std::st
 
 // `,"retry_after_seconds":3,"retry_after_ms":2350,"retry_after_at":"2026-11-30T20:00:03Z"`
 void AppendRetryMembers(const RetryAdvice& advice, int64_t wall_ns, wire::Buffer& out) {
-  if (!advice.helps) return out.Append(R"(,"retry_after_seconds":null,"retry_after_ms":null,"retry_after_at":null)");
+  if (!advice.helps)
+    return out.Append(R"(,"retry_after_seconds":null,"retry_after_ms":null,"retry_after_at":null)");
   out.Append(R"(,"retry_after_seconds":)");
   out.AppendDecimal(advice.seconds);
   out.Append(R"(,"retry_after_ms":)");
@@ -119,7 +124,8 @@ void AppendLimitName(const LimitVerdict& limit, wire::Buffer& out) {
   json::AppendString(out, limit.name);
 }
 
-void AppendProblem(const Verdict& verdict, const RetryAdvice& advice, int64_t wall_ns, wire::Buffer& out) {
+void AppendProblem(const Verdict& verdict, const RetryAdvice& advice, int64_t wall_ns,
+                   wire::Buffer& out) {
   out.Append(R"({"type":")");
   out.Append(kQuotaExceededType);
   out.Append(R"(","title":")");
@@ -148,9 +154,10 @@ BodyShape ShapeOfPath(std::string_view path) {
   const std::string_view rest = path.substr(version + 4);
   const std::string_view endpoint = rest.substr(0, rest.find('/'));
   if (OneOf(endpoint, {"messages", "complete"})) return BodyShape::kAnthropic;
-  const bool openai = OneOf(endpoint, {"chat", "completions", "embeddings", "responses", "models", "images", "audio",
-                                       "moderations", "files", "uploads", "batches", "fine_tuning", "assistants",
-                                       "threads", "vector_stores", "realtime", "conversations", "evals", "videos"});
+  const bool openai = OneOf(
+      endpoint, {"chat", "completions", "embeddings", "responses", "models", "images", "audio",
+                 "moderations", "files", "uploads", "batches", "fine_tuning", "assistants",
+                 "threads", "vector_stores", "realtime", "conversations", "evals", "videos"});
   return openai ? BodyShape::kOpenAi : BodyShape::kProblem;
 }
 
@@ -204,14 +211,15 @@ void AppendTooManyRequests(const Verdict& verdict, BodyShape shape, const RetryA
   out.Append('}');
 }
 
-void AppendErrorBody(BodyShape shape, int status, std::string_view message, std::string_view request_id,
-                     wire::Buffer& out) {
+void AppendErrorBody(BodyShape shape, int status, std::string_view message,
+                     std::string_view request_id, wire::Buffer& out) {
   const ErrorNames names = NamesOf(status);
   json::Writer writer(out);
   writer.BeginObject();
   switch (shape) {
     case BodyShape::kOpenAi:
-      writer.Key("error").BeginObject().Key("message").String(message).Key("type").String(names.openai_type);
+      writer.Key("error").BeginObject().Key("message").String(message).Key("type").String(
+          names.openai_type);
       writer.Key("param").Null().Key("code").String(names.openai_code).EndObject();
       break;
     case BodyShape::kAnthropic:
@@ -228,8 +236,9 @@ void AppendErrorBody(BodyShape shape, int status, std::string_view message, std:
   writer.EndObject();
 }
 
-void FinishTooManyRequests(const Verdict& verdict, const policy::AnswersConfig& config, BodyShape shape,
-                           const RetryAdvice& advice, const RefusalContext& context, bool head_only,
+void FinishTooManyRequests(const Verdict& verdict, const policy::AnswersConfig& config,
+                           BodyShape shape, const RetryAdvice& advice,
+                           const RefusalContext& context, bool head_only,
                            http1::ResponseWriter& answer) {
   AppendLimitHeaders(verdict, config, advice, context.wall_ns, answer.out());
   answer.TrustedFields("Cache-Control: no-store\r\n");

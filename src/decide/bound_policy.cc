@@ -22,7 +22,8 @@ Result<std::string> ReadKeys(const std::string& path) {
   std::string text(kKeyFileBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kKeyFileBytesMax) return InvalidArgument("identity.jwt.keys: " + path + " is larger than 1 MiB");
+  if (text.size() > kKeyFileBytesMax)
+    return InvalidArgument("identity.jwt.keys: " + path + " is larger than 1 MiB");
   return text;
 }
 
@@ -61,13 +62,16 @@ Result<identity::JwtOptions> JwtOptionsOf(const policy::JwtConfig& config) {
                                .issuer = config.issuer,
                                .audience = config.audience,
                                .leeway = config.leeway};
-  for (const policy::JwtAlgorithm algorithm : config.algorithms) options.algorithms.push_back(AlgorithmOf(algorithm));
+  for (const policy::JwtAlgorithm algorithm : config.algorithms)
+    options.algorithms.push_back(AlgorithmOf(algorithm));
   return options;
 }
 
-Result<std::unique_ptr<identity::IdentityResolver>> ResolverOf(const policy::IdentityConfig& config) {
+Result<std::unique_ptr<identity::IdentityResolver>> ResolverOf(
+    const policy::IdentityConfig& config) {
   identity::IdentityOptions options;
-  for (const policy::IdentitySource& source : config.client) options.client.push_back(SourceOf(source));
+  for (const policy::IdentitySource& source : config.client)
+    options.client.push_back(SourceOf(source));
   if (config.require) options.require = SourceOf(*config.require);
   if (config.jwt) {
     Result<identity::JwtOptions> jwt = JwtOptionsOf(*config.jwt);
@@ -81,7 +85,8 @@ Result<std::unique_ptr<identity::IdentityResolver>> ResolverOf(const policy::Ide
   return identity::IdentityResolver::Create(std::move(options));
 }
 
-Result<BoundLimit> BindLimit(const policy::Limit& limit, store::MemoryStore& store, const base::KeyHasher& hasher) {
+Result<BoundLimit> BindLimit(const policy::Limit& limit, store::MemoryStore& store,
+                             const base::KeyHasher& hasher) {
   BoundLimit bound;
   bound.limit = &limit;
   bound.per_client = std::ranges::find(limit.per, policy::kClientAttribute) != limit.per.end();
@@ -90,11 +95,13 @@ Result<BoundLimit> BindLimit(const policy::Limit& limit, store::MemoryStore& sto
     BoundVariant& made = bound.variants.emplace_back();
     if (variant.unlimited) continue;
     Result<const core::Meter*> meter = store.Intern(variant.spec);
-    if (!meter) return MakeError(meter.error().code, "limits." + limit.name + ": " + meter.error().message);
+    if (!meter)
+      return MakeError(meter.error().code, "limits." + limit.name + ": " + meter.error().message);
     made.meter = *meter;
     made.key_front = hasher.Begin(variant.identity);
     made.figures = RateFigures::Of(variant.spec);
-    if (identities.insert(variant.identity).second) bound.distinct.push_back(static_cast<int>(bound.variants.size()) - 1);
+    if (identities.insert(variant.identity).second)
+      bound.distinct.push_back(static_cast<int>(bound.variants.size()) - 1);
   }
   return bound;
 }
@@ -121,9 +128,9 @@ int BoundLimit::VariantByOverrides(const policy::Attributes& call) const {
   return 0;
 }
 
-Result<std::shared_ptr<const BoundPolicy>> BoundPolicy::Bind(std::shared_ptr<const policy::Policy> policy,
-                                                             store::MemoryStore& store, metrics::WeirMetrics& metrics,
-                                                             const base::KeyHasher& hasher) {
+Result<std::shared_ptr<const BoundPolicy>> BoundPolicy::Bind(
+    std::shared_ptr<const policy::Policy> policy, store::MemoryStore& store,
+    metrics::WeirMetrics& metrics, const base::KeyHasher& hasher) {
   auto bound = std::make_shared<BoundPolicy>();
   bound->policy = std::move(policy);
   std::vector<metrics::LimitLabels> labels;
@@ -133,7 +140,8 @@ Result<std::shared_ptr<const BoundPolicy>> BoundPolicy::Bind(std::shared_ptr<con
     bound->limits.push_back(std::move(*made));
     labels.push_back({limit.name, policy::LayerName(limit.layer)});
   }
-  Result<std::unique_ptr<identity::IdentityResolver>> identity = ResolverOf(bound->policy->config().identity);
+  Result<std::unique_ptr<identity::IdentityResolver>> identity =
+      ResolverOf(bound->policy->config().identity);
   if (!identity) return std::unexpected(identity.error());
   bound->identity = std::move(*identity);
   // Last, since it changes what /metrics shows: nothing may fail after it.

@@ -1,13 +1,13 @@
-// BoundPolicy: a policy joined to what decides and counts: the store's meters, the metrics' series, the hashed front of
-// each counter's key, and the identity rules.
+// BoundPolicy: a policy joined to what decides and counts: the store's meters, the metrics' series,
+// the hashed front of each counter's key, and the identity rules.
 //
 //   auto bound = BoundPolicy::Bind(policy, store, metrics, hasher);
 //   if (!bound) return std::unexpected(bound.error());
 //   for (const BoundLimit& limit : (*bound)->limits)
 //     base::Key128 key = limit.KeyOf(variant, call);
 //
-// Thread safety: immutable. Ownership: it keeps the policy alive; meters and series belong to the store and the metrics,
-// which must outlive it.
+// Thread safety: immutable. Ownership: it keeps the policy alive; meters and series belong to the
+// store and the metrics, which must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,8 @@ struct BoundLimit {
     return state.Finish();
   }
 
-  // Which variant governs these attributes if `match` holds. A scan: for the admin door, not for calls.
+  // Which variant governs these attributes if `match` holds. A scan: for the admin door, not for
+  // calls.
   int VariantByOverrides(const policy::Attributes& call) const;
 };
 
@@ -63,9 +64,9 @@ struct BoundPolicy {
   std::unique_ptr<identity::IdentityResolver> identity;
 
   // Errors: a rate that does not compile, unusable identity keys. Reads the key file; blocks on it.
-  static Result<std::shared_ptr<const BoundPolicy>> Bind(std::shared_ptr<const policy::Policy> policy,
-                                                         store::MemoryStore& store, metrics::WeirMetrics& metrics,
-                                                         const base::KeyHasher& hasher);
+  static Result<std::shared_ptr<const BoundPolicy>> Bind(
+      std::shared_ptr<const policy::Policy> policy, store::MemoryStore& store,
+      metrics::WeirMetrics& metrics, const base::KeyHasher& hasher);
 };
 
 }  // namespace weir::decide

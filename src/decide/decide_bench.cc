@@ -1,5 +1,5 @@
-// What a decision costs, from the bare counter up to the whole path with policy, metrics and hot keys. One thread; keys
-// are drawn from 1,000, which stay in cache.
+// What a decision costs, from the bare counter up to the whole path with policy, metrics and hot
+// keys. One thread; keys are drawn from 1,000, which stay in cache.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -24,7 +24,8 @@ std::vector<std::string> Keys() {
 
 void BM_BucketAllow(benchmark::State& state) {
   auto limiter = Limiter::WithoutPolicy().value();
-  const Bucket bucket = limiter->Prepare({.units = 1000, .period = std::chrono::seconds(1), .burst = 1000}).value();
+  const Bucket bucket =
+      limiter->Prepare({.units = 1000, .period = std::chrono::seconds(1), .burst = 1000}).value();
   const std::vector<std::string> keys = Keys();
   Instant now{};
   size_t i = 0;
@@ -43,7 +44,8 @@ void BM_LimiterCheck(benchmark::State& state) {
   size_t i = 0;
   for (auto _ : state) {
     options.now->since_start += std::chrono::nanoseconds(100);
-    benchmark::DoNotOptimize(limiter->Check({{"client", keys[i]}}, {.requests = 1}, options)->allowed);
+    benchmark::DoNotOptimize(
+        limiter->Check({{"client", keys[i]}}, {.requests = 1}, options)->allowed);
     if (++i == kKeys) i = 0;
   }
 }
@@ -51,8 +53,10 @@ BENCHMARK(BM_LimiterCheck);
 
 void DecideLimits(benchmark::State& state, const std::string& yaml, bool hot_keys) {
   SimulatedClock clock;
-  auto policy = policy::Policy::FromText(yaml, "bench.yaml", [](std::string_view) { return std::nullopt; });
-  auto engine = decide::Engine::Create({.policy = *policy, .clock = &clock, .hot_keys = hot_keys}).value();
+  auto policy =
+      policy::Policy::FromText(yaml, "bench.yaml", [](std::string_view) { return std::nullopt; });
+  auto engine =
+      decide::Engine::Create({.policy = *policy, .clock = &clock, .hot_keys = hot_keys}).value();
   decide::Worker worker(*engine, 0);
   const std::vector<std::string> keys = Keys();
   policy::Attributes call;
@@ -74,7 +78,8 @@ BENCHMARK(BM_DecideOneLimit)->Arg(0)->Arg(1);
 
 void BM_DecideThreeLimits(benchmark::State& state) {
   DecideLimits(state,
-               "limits: [{name: a, per: [client], rate: 1000/s}, {name: b, per: [client], rate: 10000000/hour}, "
+               "limits: [{name: a, per: [client], rate: 1000/s}, {name: b, per: [client], rate: "
+               "10000000/hour}, "
                "{name: c, rate: 1000000000/s}]",
                state.range(0) != 0);
 }

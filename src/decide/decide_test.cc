@@ -70,7 +70,8 @@ TEST(DecideTest, Case32b_DayAndSecondInEitherOrder) {
 }
 
 TEST(DecideTest, Case34_TwoLimitsOnOneClientCountApart) {
-  SimulatedEngine weir("limits: [{name: min, per: [ip], rate: 5/min}, {name: day, per: [ip], rate: 50/day}]");
+  SimulatedEngine weir(
+      "limits: [{name: min, per: [ip], rate: 5/min}, {name: day, per: [ip], rate: 50/day}]");
   for (int minute = 0; minute < 11; ++minute) {
     EXPECT_EQ(weir.Allowed(6, {{"ip", "203.0.113.7"}}), minute < 10 ? 5 : 0) << minute;
     weir.Advance(minutes(1));
@@ -81,7 +82,8 @@ TEST(DecideTest, Case37_OverlappingPathsAllApplyInEveryOrder) {
   const std::string api = "{name: api, rate: 10/min, match: {path: /api/*}}";
   const std::string v1 = "{name: v1, rate: 5/min, match: {path: /api/v1/*}}";
   const std::string chat = "{name: chat, rate: 3/min, match: {path: /api/v1/chat}}";
-  for (const std::string& order : {api + "," + v1 + "," + chat, chat + "," + v1 + "," + api, v1 + "," + chat + "," + api}) {
+  for (const std::string& order :
+       {api + "," + v1 + "," + chat, chat + "," + v1 + "," + api, v1 + "," + chat + "," + api}) {
     SimulatedEngine weir("limits: [" + order + "]");
     EXPECT_EQ(weir.Allowed(3, {{"path", "/api/v1/chat"}}), 3);
     const Verdict& denied = weir.Decide({{"path", "/api/v1/chat"}});
@@ -128,7 +130,9 @@ TEST(DecideTest, Case54_TheDenyingLimitBindsNotTheLongestWindow) {
 }
 
 TEST(DecideTest, TheLongestWaitBindsAndNeverBeatsAll) {
-  SimulatedEngine weir("limits: [{name: a, rate: 60/min, burst: 1}, {name: b, rate: 6/min, burst: 1}, {name: c, rate: 100 tokens/s}]");
+  SimulatedEngine weir(
+      "limits: [{name: a, rate: 60/min, burst: 1}, {name: b, rate: 6/min, burst: 1}, {name: c, "
+      "rate: 100 tokens/s}]");
   EXPECT_TRUE(weir.Decide({}).allowed);
   EXPECT_EQ(weir.Decide({}).binding->name, "b");
   EXPECT_EQ(weir.Decide({}).retry_after_ns, 10'000 * kMs);
@@ -160,13 +164,15 @@ TEST(DecideTest, AUnitWithoutCostIsPeeked) {
 
 TEST(DecideTest, PeekSaysWhetherAndChangesNothing) {
   SimulatedEngine weir("limits: [{name: a, rate: 1/min}]");
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(weir.Decide({}, Costs::Requests(), {.peek = true}).allowed);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(weir.Decide({}, Costs::Requests(), {.peek = true}).allowed);
   EXPECT_TRUE(weir.Decide({}).allowed);
   EXPECT_FALSE(weir.Decide({}, Costs::Requests(), {.peek = true}).allowed);
 }
 
 TEST(DecideTest, ShadowLimitsCountAndNeverDeny) {
-  SimulatedEngine weir("limits: [{name: trial, rate: 1/min, enforce: shadow}, {name: real, rate: 3/min}]");
+  SimulatedEngine weir(
+      "limits: [{name: trial, rate: 1/min, enforce: shadow}, {name: real, rate: 3/min}]");
   EXPECT_TRUE(weir.Decide({}).allowed);
   const Verdict& second = weir.Decide({});
   EXPECT_TRUE(second.allowed);
@@ -174,7 +180,8 @@ TEST(DecideTest, ShadowLimitsCountAndNeverDeny) {
   EXPECT_TRUE(second.limits[0].shadow);
   EXPECT_EQ(second.binding->name, "real");
   const std::string page = weir.engine->metrics().Expose();
-  EXPECT_NE(page.find("weir_limit_decisions_total{limit=\"trial\",layer=\"global\",outcome=\"shadow_denied\"} 1"),
+  EXPECT_NE(page.find("weir_limit_decisions_total{limit=\"trial\",layer=\"global\",outcome="
+                      "\"shadow_denied\"} 1"),
             std::string::npos)
       << page;
   EXPECT_TRUE(weir.Decide({}).allowed);
@@ -198,7 +205,8 @@ TEST(DecideTest, EnforcePercentDeniesAStableShareOfKeys) {
 TEST(DecideTest, ParallelIsOnlyTestedWithoutAReservation) {
   SimulatedEngine weir("limits: [{name: p, per: [client], parallel: 1}]");
   EXPECT_EQ(weir.Allowed(5, {{"client", "x"}}), 5);
-  const Verdict& held = weir.Decide({{"client", "x"}}, Costs::Requests(), {.reserve_ttl_ns = 60'000 * kMs});
+  const Verdict& held =
+      weir.Decide({{"client", "x"}}, Costs::Requests(), {.reserve_ttl_ns = 60'000 * kMs});
   ASSERT_TRUE(held.reservation.has_value());
   const Verdict& denied = weir.Decide({{"client", "x"}});
   EXPECT_FALSE(denied.allowed);
@@ -224,7 +232,8 @@ TEST(DecideTest, NearAndOutcomesAreCounted) {
   weir.Allowed(12, {{"client", "x"}});
   const std::string page = weir.engine->metrics().Expose();
   EXPECT_NE(page.find("weir_limit_near_total{limit=\"a\"} 3"), std::string::npos) << page;
-  EXPECT_NE(page.find("weir_decisions_total{door=\"api\",outcome=\"denied\",source=\"memory\"} 2"), std::string::npos);
+  EXPECT_NE(page.find("weir_decisions_total{door=\"api\",outcome=\"denied\",source=\"memory\"} 2"),
+            std::string::npos);
   const auto top = weir.engine->metrics().hot_keys().Top(metrics::HotKeys::By::kDenied, 5);
   ASSERT_EQ(top.size(), 1u);
   EXPECT_EQ(top[0].client, "x");
@@ -234,16 +243,19 @@ TEST(DecideTest, NearAndOutcomesAreCounted) {
 TEST(DecideTest, AdHocRulesAreNamedByAlgorithmAndKeyAlone) {
   SimulatedEngine weir("limits: []");
   const core::MeterSpec ten{.rate = {.units = 10, .period = std::chrono::hours(1), .burst = 10}};
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE((*weir.worker->DecideAdHoc({"k", ten, "n"}, 1, {}, weir.now()))->allowed);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE((*weir.worker->DecideAdHoc({"k", ten, "n"}, 1, {}, weir.now()))->allowed);
   EXPECT_FALSE((*weir.worker->DecideAdHoc({"k", ten, "n"}, 1, {}, weir.now()))->allowed);
   EXPECT_TRUE((*weir.worker->DecideAdHoc({"other", ten, "n"}, 1, {}, weir.now()))->allowed);
   core::MeterSpec twenty = ten;
   twenty.rate.units = twenty.rate.burst = 20;  // A changed rate finds the used units.
-  EXPECT_EQ((*weir.worker->DecideAdHoc({"k", twenty, "n"}, 1, {}, weir.now()))->limits[0].remaining, 9);
+  EXPECT_EQ((*weir.worker->DecideAdHoc({"k", twenty, "n"}, 1, {}, weir.now()))->limits[0].remaining,
+            9);
 }
 
 TEST(DecideTest, ResetForgetsOneCounterAndStateShowsWhatIsLeft) {
-  SimulatedEngine weir("limits: [{name: a, per: [client], rate: 10/hour}, {name: b, per: [ip], rate: 5/hour}]");
+  SimulatedEngine weir(
+      "limits: [{name: a, per: [client], rate: 10/hour}, {name: b, per: [ip], rate: 5/hour}]");
   weir.Allowed(4, {{"client", "x"}});
   weir.Allowed(4, {{"client", "y"}});
   const policy::Attributes x = weir.Call({{"client", "x"}});

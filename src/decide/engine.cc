@@ -9,7 +9,8 @@ namespace weir::decide {
 namespace {
 
 store::MemoryStoreOptions StoreOptionsOf(const policy::StoreConfig& config) {
-  return {.max_keys = config.max_keys, .on_full = config.on_full_open ? store::OnFull::kOpen : store::OnFull::kClosed};
+  return {.max_keys = config.max_keys,
+          .on_full = config.on_full_open ? store::OnFull::kOpen : store::OnFull::kClosed};
 }
 
 metrics::HotKeysOptions HotKeysOptionsOf(const EngineOptions& options) {
@@ -30,13 +31,17 @@ Engine::Impl::Impl(EngineOptions given, IdHasher id_hasher)
       store(StoreOptionsOf(options.policy->config().store)),
       metrics({.shards = options.shards,
                .version = options.version,
-               .client_id = [this](std::string_view client) { return std::string(ids.Hash(IdKind::kAttribute, client).view()); },
+               .client_id =
+                   [this](std::string_view client) {
+                     return std::string(ids.Hash(IdKind::kAttribute, client).view());
+                   },
                .hot_keys = HotKeysOptionsOf(options)}),
       ledger({.max_reservations = options.max_reservations}) {}
 
 Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
   const policy::Secret& secret = options.policy->config().identity.secret;
-  Result<IdHasher> ids = secret.empty() ? IdHasher::CreateRandom() : IdHasher::Create(secret.Reveal());
+  Result<IdHasher> ids =
+      secret.empty() ? IdHasher::CreateRandom() : IdHasher::Create(secret.Reveal());
   if (!ids) return std::unexpected(ids.error());
   options.shards = std::max<size_t>(options.shards, 1);
   auto impl = std::make_unique<Impl>(std::move(options), std::move(*ids));
@@ -48,7 +53,8 @@ Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
   Impl* const self = engine->impl_.get();
   self->metrics.SetStoreKeys([self] {
     const int64_t mono_ns = self->options.clock->MonotonicNs() - self->start_mono_ns;
-    const core::Now now{.mono_ns = std::max<int64_t>(mono_ns, 0), .wall_ns = self->options.clock->RealtimeNs()};
+    const core::Now now{.mono_ns = std::max<int64_t>(mono_ns, 0),
+                        .wall_ns = self->options.clock->RealtimeNs()};
     return static_cast<uint64_t>(self->store.TrackedKeys(now));
   });
   return engine;
@@ -65,17 +71,21 @@ Result<policy::ReloadPlan> Engine::Reload(std::shared_ptr<const policy::Policy> 
   };
   const std::shared_ptr<const policy::Policy> running = policy();
   policy::ReloadPlan plan = policy::Diff(*running, *next);
-  if (next->config().identity.secret != running->config().identity.secret && plan.restart_needed.empty()) {
-    plan.restart_needed.push_back("identity.secret: it names every client, so a new one needs a restart");
+  if (next->config().identity.secret != running->config().identity.secret &&
+      plan.restart_needed.empty()) {
+    plan.restart_needed.push_back(
+        "identity.secret: it names every client, so a new one needs a restart");
   }
-  if (!plan.restart_needed.empty()) return fail({ErrorCode::kFailedPrecondition, policy::RestartMessage(plan)});
+  if (!plan.restart_needed.empty())
+    return fail({ErrorCode::kFailedPrecondition, policy::RestartMessage(plan)});
   auto bound = BoundPolicy::Bind(std::move(next), impl_->store, impl_->metrics, impl_->hasher);
   if (!bound) return fail(bound.error());
   std::shared_ptr<const BoundPolicy> previous;  // Destroyed outside the lock.
   {
     const std::lock_guard lock(impl_->bound_mutex);
     previous = std::exchange(impl_->bound, std::move(*bound));
-    // Release: a worker that sees the number also takes the mutex, and finds this policy or a later one.
+    // Release: a worker that sees the number also takes the mutex, and finds this policy or a later
+    // one.
     impl_->generation.fetch_add(1, std::memory_order_release);
   }
   impl_->metrics.SetReloadSuccessful(true);
@@ -96,7 +106,8 @@ Result<Engine::AdHocCounters> Engine::PrepareAdHoc(const core::MeterSpec& spec) 
 }
 
 core::Now Engine::NowAt(int64_t clock_mono_ns, int64_t wall_ns) const {
-  return {.mono_ns = std::max<int64_t>(clock_mono_ns - impl_->start_mono_ns, 0), .wall_ns = wall_ns};
+  return {.mono_ns = std::max<int64_t>(clock_mono_ns - impl_->start_mono_ns, 0),
+          .wall_ns = wall_ns};
 }
 
 }  // namespace weir::decide

@@ -1,12 +1,14 @@
-// Engine: the one decision path. Every door turns bytes into attributes and costs, calls Decide on its loop's Worker and
-// turns the Verdict into bytes. Rate logic is in core; the engine joins policy, store, reservations and metrics.
+// Engine: the one decision path. Every door turns bytes into attributes and costs, calls Decide on
+// its loop's Worker and turns the Verdict into bytes. Rate logic is in core; the engine joins
+// policy, store, reservations and metrics.
 //
 //   auto engine = decide::Engine::Create({.policy = policy, .clock = clock}).value();
 //   decide::Worker worker(*engine, /*shard=*/0);                    // one per loop
-//   const decide::Verdict& verdict = worker.Decide(attributes, decide::Costs::Requests(), {.door = metrics::Door::kApi}, now);
+//   auto verdict = worker.Decide(attributes, decide::Costs::Requests(), {.door = door}, now);
 //
 // Thread safety: Engine is shared by all threads. A Worker belongs to one thread.
-// Ownership: the engine owns the store, the counters' meters and the running policy; workers borrow it.
+// Ownership: the engine owns the store, the counters' meters and the running policy; workers borrow
+// it.
 #pragma once
 
 #include <atomic>
@@ -37,12 +39,13 @@ namespace weir::decide {
 struct BoundPolicy;
 
 struct EngineOptions {
-  std::shared_ptr<const policy::Policy> policy;   // Required.
-  const Clock* clock = nullptr;                   // Required; must outlive the engine.
-  size_t shards = 1;                              // Workers, at most; one per loop.
-  size_t max_reservations = 1'000'000;            // Beyond: a call that asks for one is refused (kResourceExhausted).
-  bool hot_keys = true;                           // Counts by client, for /admin/top; 30 ns or so per decision.
-  std::string version;                            // For weir_build_info.
+  std::shared_ptr<const policy::Policy> policy;  // Required.
+  const Clock* clock = nullptr;                  // Required; must outlive the engine.
+  size_t shards = 1;                             // Workers, at most; one per loop.
+  size_t max_reservations =
+      1'000'000;         // Beyond: a call that asks for one is refused (kResourceExhausted).
+  bool hot_keys = true;  // Counts by client, for /admin/top; 30 ns or so per decision.
+  std::string version;   // For weir_build_info.
 };
 
 class Engine {
@@ -51,13 +54,14 @@ class Engine {
   static Result<std::unique_ptr<Engine>> Create(EngineOptions options);
   ~Engine();
 
-  // Swaps the policy whole. Counters whose limit kept its identity stay. kFailedPrecondition when only a restart could do
-  // it; the running policy then stays, as it does after any error.
+  // Swaps the policy whole. Counters whose limit kept its identity stay. kFailedPrecondition when
+  // only a restart could do it; the running policy then stays, as it does after any error.
   Result<policy::ReloadPlan> Reload(std::shared_ptr<const policy::Policy> next);
 
   std::shared_ptr<const policy::Policy> policy() const;
   metrics::WeirMetrics& metrics();
-  // The counters of rules that come without a policy, for callers that skip everything but the counter itself.
+  // The counters of rules that come without a policy, for callers that skip everything but the
+  // counter itself.
   struct AdHocCounters {
     store::MemoryStore* store = nullptr;
     const core::Meter* meter = nullptr;
@@ -78,33 +82,34 @@ class Engine {
 
 struct DecideOptions {
   metrics::Door door = metrics::Door::kApi;
-  policy::Missing missing = policy::Missing::kSkip;   // What an absent attribute means at this door.
-  bool peek = false;                                  // `allowed` says whether the cost would pass; nothing changes.
-  // Above 0: charges are held in a reservation for so long, to be settled or released. Needed by parallel limits, which
-  // are only tested otherwise.
+  policy::Missing missing = policy::Missing::kSkip;  // What an absent attribute means at this door.
+  bool peek = false;  // `allowed` says whether the cost would pass; nothing changes.
+  // Above 0: charges are held in a reservation for so long, to be settled or released. Needed by
+  // parallel limits, which are only tested otherwise.
   int64_t reserve_ttl_ns = 0;
-  // With reserve_ttl_ns: make the reservation only when a parallel limit applies (the gateway's way: costs stand as
-  // charged, slots are freed by Settle with no amounts).
+  // With reserve_ttl_ns: make the reservation only when a parallel limit applies (the gateway's
+  // way: costs stand as charged, slots are freed by Settle with no amounts).
   bool reserve_parallel_only = false;
-  // Fills LimitVerdict::next_unit_after_ns, which the RateLimit field needs; a look-up more for sliding windows.
+  // Fills LimitVerdict::next_unit_after_ns, which the RateLimit field needs; a look-up more for
+  // sliding windows.
   bool next_unit = true;
-  std::string_view client;                            // For hot keys; the attribute's value when empty.
-  bool client_hashed = false;                         // `client` is a keyed id and may be shown in /metrics.
+  std::string_view client;     // For hot keys; the attribute's value when empty.
+  bool client_hashed = false;  // `client` is a keyed id and may be shown in /metrics.
 };
 
-// A rule that comes with the call instead of a policy. Counters are named by (algorithm, key) alone, so a changed rate
-// carries the used units over.
+// A rule that comes with the call instead of a policy. Counters are named by (algorithm, key)
+// alone, so a changed rate carries the used units over.
 struct AdHocRule {
   std::string_view key;
   core::MeterSpec spec;
-  std::string_view name;   // Shown as the limit's name.
+  std::string_view name;  // Shown as the limit's name.
 };
 
 // One limit's standing for one set of attributes, for GET /admin/state.
 struct LimitState {
   const policy::Limit* limit = nullptr;
-  const policy::Variant* variant = nullptr;   // Unlimited: `step` says nothing.
-  core::Step step;       // Of a peek.
+  const policy::Variant* variant = nullptr;  // Unlimited: `step` says nothing.
+  core::Step step;                           // Of a peek.
   int64_t quota = 0;
 };
 
@@ -114,9 +119,10 @@ class Worker {
   Worker(Engine& engine, size_t shard);
   ~Worker();
 
-  // The running policy, refreshed when a reload has happened. Valid until the next call of this or of Decide.
+  // The running policy, refreshed when a reload has happened. Valid until the next call of this or
+  // of Decide.
   const policy::Policy& policy();
-  const identity::IdentityResolver& identity();   // Of the running policy.
+  const identity::IdentityResolver& identity();  // Of the running policy.
   identity::IdentityCache& identity_cache();
   size_t shard() const { return shard_; }
   Engine& engine() { return engine_; }
@@ -124,25 +130,27 @@ class Worker {
   // The client's id for an API key, as the gateway names it. For attributes.api_key of /v1/check.
   ClientId ApiKeyId(std::string_view api_key);
 
-  // Decides one call: all limits that apply, all or nothing. Neither blocks nor allocates in the steady state (a
-  // reservation allocates). An error only when a reservation cannot be made.
-  Result<const Verdict*> Decide(const policy::Attributes& call, const Costs& costs, const DecideOptions& options,
-                                core::Now now);
+  // Decides one call: all limits that apply, all or nothing. Neither blocks nor allocates in the
+  // steady state (a reservation allocates). An error only when a reservation cannot be made.
+  Result<const Verdict*> Decide(const policy::Attributes& call, const Costs& costs,
+                                const DecideOptions& options, core::Now now);
   // kInvalidArgument: the rule does not compile; the message names the field.
-  Result<const Verdict*> DecideAdHoc(const AdHocRule& rule, int64_t cost, const DecideOptions& options, core::Now now);
+  Result<const Verdict*> DecideAdHoc(const AdHocRule& rule, int64_t cost,
+                                     const DecideOptions& options, core::Now now);
 
-  // Ends a reservation: for each unit given in `actual`, the reserved amount becomes the actual one (the difference is
-  // given back or becomes debt); the others stand as charged; parallel slots are freed. Idempotent: a repeat answers the
-  // same. kNotFound: unknown or expired.
+  // Ends a reservation: for each unit given in `actual`, the reserved amount becomes the actual one
+  // (the difference is given back or becomes debt); the others stand as charged; parallel slots are
+  // freed. Idempotent: a repeat answers the same. kNotFound: unknown or expired.
   using Settled = decide::Settled;
   Result<Settled> Settle(ReservationId id, const Costs& actual, core::Now now);
   // Gives everything back. Idempotent, as Settle.
   Result<Settled> Release(ReservationId id, core::Now now);
-  // Prolongs the parallel slots of a reservation to `ttl_ns` from now; for long streams. False: it is gone.
+  // Prolongs the parallel slots of a reservation to `ttl_ns` from now; for long streams. False: it
+  // is gone.
   bool Renew(ReservationId id, int64_t ttl_ns, core::Now now);
 
-  // Forgets the counter of `limit_name` for these attributes. kNotFound: no such limit; kInvalidArgument: an attribute of
-  // its `per` is missing.
+  // Forgets the counter of `limit_name` for these attributes. kNotFound: no such limit;
+  // kInvalidArgument: an attribute of its `per` is missing.
   Result<void> Reset(std::string_view limit_name, const policy::Attributes& call, core::Now now);
   // Every limit whose `per` the attributes fill, with what is left of it.
   std::vector<LimitState> State(const policy::Attributes& call, core::Now now);
@@ -150,11 +158,13 @@ class Worker {
  private:
   struct Scratch;
   void Refresh();
-  void Collect(const policy::Attributes& call, const Costs& costs, const DecideOptions& options, uint64_t lease_id);
+  void Collect(const policy::Attributes& call, const Costs& costs, const DecideOptions& options,
+               uint64_t lease_id);
   void AddMissing(size_t limit);
   void Describe(const DecideOptions& options, core::Now now);
   void Judge(bool admitted);
-  Result<void> Reserve(ReservationId id, const Costs& costs, const DecideOptions& options, core::Now now);
+  Result<void> Reserve(ReservationId id, const Costs& costs, const DecideOptions& options,
+                       core::Now now);
   void Undo(core::Now now);
   void Count(const policy::Attributes& call, const DecideOptions& options);
   void CountClient(const policy::Attributes& call, const DecideOptions& options);

@@ -23,14 +23,16 @@ struct Engine::Impl {
   EngineOptions options;
   const int64_t start_mono_ns;
   const base::KeyHasher hasher;
-  const base::KeyHasher::State ad_hoc_front;  // A number first, so that no limit's identity can spell it.
+  const base::KeyHasher::State
+      ad_hoc_front;  // A number first, so that no limit's identity can spell it.
   const base::KeyHasher::State client_front;
   const IdHasher ids;
   store::MemoryStore store;
   metrics::WeirMetrics metrics;
   Ledger ledger;
 
-  // Workers compare `generation` per decision and take `bound` under the mutex only when it has moved.
+  // Workers compare `generation` per decision and take `bound` under the mutex only when it has
+  // moved.
   std::atomic<uint64_t> generation{1};
   mutable std::mutex bound_mutex;
   std::shared_ptr<const BoundPolicy> bound;  // Guarded by bound_mutex.

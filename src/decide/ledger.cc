@@ -25,9 +25,7 @@ struct Entry {
 
 using Expiry = std::pair<int64_t, uint64_t>;  // Until when, and the id's low half.
 
-Error Unknown() {
-  return {ErrorCode::kNotFound, "reservation: unknown or expired"};
-}
+Error Unknown() { return {ErrorCode::kNotFound, "reservation: unknown or expired"}; }
 
 }  // namespace
 
@@ -48,7 +46,8 @@ struct alignas(64) Ledger::Shard {
   }
   Entry* Find(ReservationId id, int64_t now_ns) {
     const auto found = entries.find(id.low);
-    if (found == entries.end() || found->second.high != id.high || found->second.until_ns <= now_ns) return nullptr;
+    if (found == entries.end() || found->second.high != id.high || found->second.until_ns <= now_ns)
+      return nullptr;
     return &found->second;
   }
 };
@@ -67,7 +66,8 @@ Result<void> Ledger::Open(ReservationId id, Reservation reservation, int64_t now
   const std::lock_guard lock(shard.mutex);
   shard.DropExpired(now_ns);
   if (shard.open.size() >= open_per_shard_ || shard.entries.contains(id.low)) {
-    return MakeError(ErrorCode::kResourceExhausted, "reserve: too many reservations are open; settle or release some");
+    return MakeError(ErrorCode::kResourceExhausted,
+                     "reserve: too many reservations are open; settle or release some");
   }
   const int64_t until_ns = reservation.expires_ns;
   shard.entries.emplace(id.low, Entry{id.high, until_ns, std::move(reservation), std::nullopt});
@@ -75,7 +75,8 @@ Result<void> Ledger::Open(ReservationId id, Reservation reservation, int64_t now
   return {};
 }
 
-Result<Settled> Ledger::End(ReservationId id, int64_t now_ns, const std::function<Settled(const Reservation&)>& end) {
+Result<Settled> Ledger::End(ReservationId id, int64_t now_ns,
+                            const std::function<Settled(const Reservation&)>& end) {
   Shard& shard = ShardOf(id);
   const std::lock_guard lock(shard.mutex);
   Entry* const entry = shard.Find(id, now_ns);
@@ -87,7 +88,8 @@ Result<Settled> Ledger::End(ReservationId id, int64_t now_ns, const std::functio
     shard.entries.erase(id.low);
     return settled;
   }
-  if (shard.answered.size() >= answers_per_shard_) shard.Drop(shard.answered, shard.answered.begin());
+  if (shard.answered.size() >= answers_per_shard_)
+    shard.Drop(shard.answered, shard.answered.begin());
   entry->answer = settled;
   entry->until_ns = std::max(entry->until_ns, now_ns + kAnswerKeptNs);
   entry->reservation.charges = {};

@@ -1,15 +1,17 @@
 // Ledger: reservations by id: what each one charged, until it is settled, released or expires.
 //
-// A reservation that expires is forgotten: its costs stand as charged, and its parallel slots free themselves in the
-// store, which knows their leases. One that has ended keeps its answer for a while, so that a repeated settle or release
-// is told the same and changes nothing.
+// A reservation that expires is forgotten: its costs stand as charged, and its parallel slots free
+// themselves in the store, which knows their leases. One that has ended keeps its answer for a
+// while, so that a repeated settle or release is told the same and changes nothing.
 //
 //   Ledger ledger({.max_reservations = 1'000'000});
 //   ledger.Open(id, {.charges = charges, .costs = costs, .expires_ns = now_ns + ttl_ns}, now_ns);
-//   Result<Settled> settled = ledger.End(id, now_ns, [&](const Reservation& held) { return GiveBack(held); });
+//   ledger.End(id, now_ns, [&](const Reservation& held) { return GiveBack(held); });
 //
-// Thread safety: every method may be called from any number of threads; ids are spread over shards with a mutex each.
-// Bounds: at most max_reservations are open and max_answers ended ones are remembered, to the precision of a shard.
+// Thread safety: every method may be called from any number of threads; ids are spread over shards
+// with a mutex each.
+// Bounds: at most max_reservations are open and max_answers ended ones are remembered, to the
+// precision of a shard.
 #pragma once
 
 #include <array>
@@ -46,9 +48,10 @@ struct HeldCharge {
 
 struct Reservation {
   std::vector<HeldCharge> charges;
-  Costs costs;              // As they were reserved.
-  int64_t expires_ns = 0;   // On the clock of core::Now::mono_ns.
-  bool remember = true;     // Whether its answer is kept after its end; false where nobody can ask again.
+  Costs costs;             // As they were reserved.
+  int64_t expires_ns = 0;  // On the clock of core::Now::mono_ns.
+  bool remember =
+      true;  // Whether its answer is kept after its end; false where nobody can ask again.
 };
 
 struct LedgerOptions {
@@ -67,11 +70,13 @@ class Ledger {
   // kResourceExhausted when as many reservations are open as may be. Allocates.
   Result<void> Open(ReservationId id, Reservation reservation, int64_t now_ns);
 
-  // Ends a reservation: `end` runs once, under the shard's mutex, and what it says is the answer to this and every later
-  // call. kNotFound: unknown or expired.
-  Result<Settled> End(ReservationId id, int64_t now_ns, const std::function<Settled(const Reservation&)>& end);
+  // Ends a reservation: `end` runs once, under the shard's mutex, and what it says is the answer to
+  // this and every later call. kNotFound: unknown or expired.
+  Result<Settled> End(ReservationId id, int64_t now_ns,
+                      const std::function<Settled(const Reservation&)>& end);
 
-  // Moves an open reservation's expiry to `expires_ns` if `renew` agrees. False: unknown, ended or expired.
+  // Moves an open reservation's expiry to `expires_ns` if `renew` agrees. False: unknown, ended or
+  // expired.
   bool Prolong(ReservationId id, int64_t now_ns, int64_t expires_ns,
                const std::function<bool(const Reservation&)>& renew);
 

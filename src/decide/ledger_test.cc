@@ -21,14 +21,17 @@ TEST(LedgerTest, EndsOnceAndRepeatsTheAnswer) {
   EXPECT_EQ(ledger.open_count(), 1u);
   int ran = 0;
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(*ledger.End(id, kSecondNs, [&](const Reservation&) { return Answer(++ran); }), Answer(1));
+    EXPECT_EQ(*ledger.End(id, kSecondNs, [&](const Reservation&) { return Answer(++ran); }),
+              Answer(1));
   }
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(ledger.open_count(), 0u);
   // Remembered for a minute after its end, then forgotten.
-  EXPECT_TRUE(ledger.End(id, 60 * kSecondNs, [](const Reservation&) { return Answer(9); }).has_value());
-  EXPECT_EQ(ledger.End(id, 61 * kSecondNs, [](const Reservation&) { return Answer(9); }).error().code,
-            ErrorCode::kNotFound);
+  EXPECT_TRUE(
+      ledger.End(id, 60 * kSecondNs, [](const Reservation&) { return Answer(9); }).has_value());
+  EXPECT_EQ(
+      ledger.End(id, 61 * kSecondNs, [](const Reservation&) { return Answer(9); }).error().code,
+      ErrorCode::kNotFound);
 }
 
 TEST(LedgerTest, AnUnknownHalfIsNotTheSameReservation) {
@@ -40,18 +43,23 @@ TEST(LedgerTest, AnUnknownHalfIsNotTheSameReservation) {
 TEST(LedgerTest, ExpiredOnesMakeRoomAndProlongedOnesStay) {
   Ledger ledger({.max_reservations = 64});  // One per shard.
   ASSERT_TRUE(ledger.Open({1, 2}, {.expires_ns = kSecondNs}, 0).has_value());
-  EXPECT_EQ(ledger.Open({1, 3}, {.expires_ns = kSecondNs}, 0).error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(ledger.Open({1, 3}, {.expires_ns = kSecondNs}, 0).error().code,
+            ErrorCode::kResourceExhausted);
   EXPECT_TRUE(ledger.Prolong({1, 2}, 0, 5 * kSecondNs, [](const Reservation&) { return true; }));
   EXPECT_FALSE(ledger.Open({1, 3}, {.expires_ns = 9 * kSecondNs}, 2 * kSecondNs).has_value());
   EXPECT_TRUE(ledger.Open({1, 3}, {.expires_ns = 9 * kSecondNs}, 5 * kSecondNs).has_value());
-  EXPECT_FALSE(ledger.Prolong({1, 2}, 5 * kSecondNs, 9 * kSecondNs, [](const Reservation&) { return true; }));
+  EXPECT_FALSE(ledger.Prolong({1, 2}, 5 * kSecondNs, 9 * kSecondNs,
+                              [](const Reservation&) { return true; }));
 }
 
 TEST(LedgerTest, AnswersAreBoundedTheOldestGoFirst) {
   Ledger ledger({.max_reservations = 6400, .max_answers = 128});  // Two per shard.
   for (uint64_t low = 1; low <= 3; ++low) {
     ASSERT_TRUE(ledger.Open({1, low}, {.expires_ns = kSecondNs}, 0).has_value());
-    ASSERT_TRUE(ledger.End({1, low}, static_cast<int64_t>(low), [](const Reservation&) { return Answer(1); }).has_value());
+    ASSERT_TRUE(
+        ledger
+            .End({1, low}, static_cast<int64_t>(low), [](const Reservation&) { return Answer(1); })
+            .has_value());
   }
   EXPECT_FALSE(ledger.End({1, 1}, 9, [](const Reservation&) { return Answer(2); }).has_value());
   EXPECT_TRUE(ledger.End({1, 3}, 9, [](const Reservation&) { return Answer(2); }).has_value());

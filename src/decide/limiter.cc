@@ -38,7 +38,8 @@ struct NamedAmount {
 bool InRange(int64_t amount) { return amount >= 0 && amount <= kMaxUnits; }
 
 Error CostError(std::string_view unit) {
-  return {ErrorCode::kInvalidArgument, "cost." + std::string(unit) + ": must be a whole number from 0 to 2^53"};
+  return {ErrorCode::kInvalidArgument,
+          "cost." + std::string(unit) + ": must be a whole number from 0 to 2^53"};
 }
 
 Result<decide::Costs> CostsOf(const Cost& cost) {
@@ -65,8 +66,10 @@ Result<decide::Costs> CostsOf(const ActualCost& actual) {
   };
   if (!add(Unit::kRequests, actual.requests)) return std::unexpected(CostError("requests"));
   if (!add(Unit::kTokens, actual.tokens)) return std::unexpected(CostError("tokens"));
-  if (!add(Unit::kInputTokens, actual.input_tokens)) return std::unexpected(CostError("input_tokens"));
-  if (!add(Unit::kOutputTokens, actual.output_tokens)) return std::unexpected(CostError("output_tokens"));
+  if (!add(Unit::kInputTokens, actual.input_tokens))
+    return std::unexpected(CostError("input_tokens"));
+  if (!add(Unit::kOutputTokens, actual.output_tokens))
+    return std::unexpected(CostError("output_tokens"));
   if (!add(Unit::kUsd, actual.usd_micros)) return std::unexpected(CostError("usd_micros"));
   if (!add(Unit::kBytes, actual.bytes)) return std::unexpected(CostError("bytes"));
   return costs;
@@ -114,7 +117,9 @@ struct Bucket::State {
   base::KeyHasher::State key_front;
   int64_t quota = 0;
 
-  base::Key128 KeyOf(std::string_view key) const { return base::KeyHasher::State(key_front).Add(key).Finish(); }
+  base::Key128 KeyOf(std::string_view key) const {
+    return base::KeyHasher::State(key_front).Add(key).Finish();
+  }
 };
 
 Result<std::unique_ptr<Limiter>> Limiter::Impl::Make(policy::Policy::LoadResult loaded) {
@@ -151,7 +156,8 @@ Result<std::unique_ptr<Limiter>> Limiter::WithoutPolicy(int64_t max_keys) {
   return FromYaml("store: {kind: memory, max_keys: " + std::to_string(max_keys) + "}\n");
 }
 
-Result<Decision> Limiter::Check(std::span<const Attribute> attributes, const Cost& cost, const CheckOptions& options) {
+Result<Decision> Limiter::Check(std::span<const Attribute> attributes, const Cost& cost,
+                                const CheckOptions& options) {
   Result<decide::Costs> costs = CostsOf(cost);
   if (!costs) return std::unexpected(costs.error());
   const core::Now now = impl_->NowOr(options.now);
@@ -162,19 +168,23 @@ Result<Decision> Limiter::Check(std::span<const Attribute> attributes, const Cos
     const Result<int> index = names.Find(attribute.name);
     if (!index) return std::unexpected(index.error());
     if (*index == policy::kUnusedAttribute) continue;
-    if (call.Has(*index)) return InvalidArgument("attributes." + std::string(attribute.name) + ": given twice");
+    if (call.Has(*index))
+      return InvalidArgument("attributes." + std::string(attribute.name) + ": given twice");
     call.Set(*index, attribute.value);
   }
-  const Result<const decide::Verdict*> decided =
-      worker->Decide(call, *costs,
-                     {.peek = options.peek, .reserve_ttl_ns = options.reserve.count(), .next_unit = false}, now);
+  const Result<const decide::Verdict*> decided = worker->Decide(
+      call, *costs,
+      {.peek = options.peek, .reserve_ttl_ns = options.reserve.count(), .next_unit = false}, now);
   if (!decided) return std::unexpected(decided.error());
   const decide::Verdict& verdict = **decided;
-  Decision decision{.allowed = verdict.allowed, .source = verdict.source, .retry_after = WaitOf(verdict.retry_after_ns)};
+  Decision decision{.allowed = verdict.allowed,
+                    .source = verdict.source,
+                    .retry_after = WaitOf(verdict.retry_after_ns)};
   if (verdict.binding != nullptr) decision.binding = ResultOf(*verdict.binding);
   if (options.all_limits) {
     decision.limits.reserve(verdict.limits.size());
-    for (const decide::LimitVerdict& limit : verdict.limits) decision.limits.push_back(ResultOf(limit));
+    for (const decide::LimitVerdict& limit : verdict.limits)
+      decision.limits.push_back(ResultOf(limit));
   }
   if (verdict.reservation) {
     const std::array<char, 32> text = decide::ToText(*verdict.reservation);
@@ -183,7 +193,8 @@ Result<Decision> Limiter::Check(std::span<const Attribute> attributes, const Cos
   return decision;
 }
 
-Result<void> Limiter::Settle(std::string_view reservation, const ActualCost& actual, std::optional<Instant> now) {
+Result<void> Limiter::Settle(std::string_view reservation, const ActualCost& actual,
+                             std::optional<Instant> now) {
   Result<decide::Costs> costs = CostsOf(actual);
   if (!costs) return std::unexpected(costs.error());
   const std::optional<decide::ReservationId> id = decide::ParseReservationId(reservation);
@@ -204,19 +215,22 @@ Result<void> Limiter::Release(std::string_view reservation, std::optional<Instan
 }
 
 Result<Bucket> Limiter::Prepare(Rate rate, Algorithm algorithm) {
-  if (algorithm == Algorithm::kParallel) return InvalidArgument("algorithm: parallel needs reservations; use a policy");
-  if (algorithm == Algorithm::kTokenBucket && rate.burst == 0) rate.burst = std::max<int64_t>(rate.units, 1);
+  if (algorithm == Algorithm::kParallel)
+    return InvalidArgument("algorithm: parallel needs reservations; use a policy");
+  if (algorithm == Algorithm::kTokenBucket && rate.burst == 0)
+    rate.burst = std::max<int64_t>(rate.units, 1);
   const core::MeterSpec spec{.algorithm = algorithm, .rate = rate};
   Result<decide::Engine::AdHocCounters> counters = impl_->engine->PrepareAdHoc(spec);
   if (!counters) return std::unexpected(counters.error());
   auto state = std::make_shared<Bucket::State>();
-  *state = {&impl_->clock,       impl_->engine.get(),  counters->store,
-            counters->meter,     counters->key_front,  decide::RateFigures::Of(spec).quota};
+  *state = {&impl_->clock,   impl_->engine.get(), counters->store,
+            counters->meter, counters->key_front, decide::RateFigures::Of(spec).quota};
   return Bucket(std::move(state));
 }
 
 Result<void> Limiter::Reload(std::string yaml) {
-  return impl_->Reload(policy::Policy::FromText(std::move(yaml), "policy.yaml", policy::ProcessEnv()));
+  return impl_->Reload(
+      policy::Policy::FromText(std::move(yaml), "policy.yaml", policy::ProcessEnv()));
 }
 
 Result<void> Limiter::ReloadFile(const std::string& path) {
@@ -237,7 +251,8 @@ bool Bucket::Allow(std::string_view key, int64_t cost) const {
 
 LimitResult Bucket::Peek(std::string_view key, int64_t cost, Instant now) const {
   const int64_t asked = std::clamp<int64_t>(cost, 0, kMaxUnits);
-  const core::Step step = state_->store->Peek(*state_->meter, state_->KeyOf(key), asked, NowOf(now));
+  const core::Step step =
+      state_->store->Peek(*state_->meter, state_->KeyOf(key), asked, NowOf(now));
   return {.name = {},
           .allowed = step.allowed,
           .quota = state_->quota,

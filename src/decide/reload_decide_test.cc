@@ -11,7 +11,9 @@ namespace {
 
 using std::chrono::seconds;
 
-std::string PerClient(const std::string& rate) { return "limits: [{name: a, per: [client], rate: " + rate + "}]"; }
+std::string PerClient(const std::string& rate) {
+  return "limits: [{name: a, per: [client], rate: " + rate + "}]";
+}
 
 TEST(ReloadTest, Case42_ARaiseGivesExactlyTheDifference) {
   SimulatedEngine weir(PerClient("10/hour"));
@@ -27,7 +29,8 @@ TEST(ReloadTest, Case44_ACutHoldsAtOnceForKnownClients) {
   weir.Reload(PerClient("2/min"));
   EXPECT_EQ(weir.Decide({{"client", "x"}}, Costs::Requests(), {.peek = true}).limits[0].quota, 2);
   int allowed = 0;
-  for (int t = 0; t < 60; ++t, weir.Advance(seconds(1))) allowed += weir.Allowed(1, {{"client", "x"}});
+  for (int t = 0; t < 60; ++t, weir.Advance(seconds(1)))
+    allowed += weir.Allowed(1, {{"client", "x"}});
   EXPECT_LE(allowed, 2);
 }
 
@@ -44,8 +47,9 @@ TEST(ReloadTest, Case46_CountsGoOnAcrossAReload) {
   weir.Reload("limits: [{name: a, per: [client], rate: 1/hour}, {name: b, rate: 1000/s}]");
   EXPECT_EQ(weir.Allowed(2, {{"client", "x"}}), 0);
   const std::string page = weir.engine->metrics().Expose();
-  EXPECT_NE(page.find("weir_limit_decisions_total{limit=\"a\",layer=\"client\",outcome=\"denied\"} 5"),
-            std::string::npos)
+  EXPECT_NE(
+      page.find("weir_limit_decisions_total{limit=\"a\",layer=\"client\",outcome=\"denied\"} 5"),
+      std::string::npos)
       << page;
   EXPECT_NE(page.find("weir_config_last_reload_successful 1"), std::string::npos);
 }
@@ -63,7 +67,8 @@ TEST(ReloadTest, WhatNeedsARestartIsRefusedAndChangesNothing) {
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().code, ErrorCode::kFailedPrecondition);
   EXPECT_EQ(weir.Decide({{"client", "x"}}).binding->quota, 10);
-  EXPECT_NE(weir.engine->metrics().Expose().find("weir_config_last_reload_successful 0"), std::string::npos);
+  EXPECT_NE(weir.engine->metrics().Expose().find("weir_config_last_reload_successful 0"),
+            std::string::npos);
 }
 
 TEST(ReloadTest, TwoThreadsAdmitExactlyTheLimitAcrossReloads) {
@@ -77,7 +82,8 @@ TEST(ReloadTest, TwoThreadsAdmitExactlyTheLimitAcrossReloads) {
     call.Set(policy::kClientAttribute, "x");
     const core::Now now = weir.now();
     int mine = 0;
-    for (int i = 0; i < kLimit; ++i) mine += (*worker.Decide(call, Costs::Requests(), {}, now))->allowed ? 1 : 0;
+    for (int i = 0; i < kLimit; ++i)
+      mine += (*worker.Decide(call, Costs::Requests(), {}, now))->allowed ? 1 : 0;
     admitted += mine;
     --running;
   };
@@ -86,7 +92,8 @@ TEST(ReloadTest, TwoThreadsAdmitExactlyTheLimitAcrossReloads) {
   int reloads = 0;
   do {
     const std::string other = reloads % 2 == 0 ? ", {name: other, rate: 1000000000/s}" : "";
-    weir.Reload("limits: [{name: a, per: [client], rate: " + std::to_string(kLimit) + "/year}" + other + "]");
+    weir.Reload("limits: [{name: a, per: [client], rate: " + std::to_string(kLimit) + "/year}" +
+                other + "]");
     ++reloads;
   } while (running.load() > 0);
   first.join();

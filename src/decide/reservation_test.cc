@@ -34,7 +34,8 @@ TEST(ReservationTest, SettleGivesTheDifferenceBackOnce) {
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->charged[static_cast<size_t>(Unit::kTokens)], 46);
   EXPECT_EQ(Remaining(weir), 954);
-  EXPECT_EQ(*weir.worker->Settle(id, Tokens(400), weir.now()), *first);  // A repeat answers the same.
+  EXPECT_EQ(*weir.worker->Settle(id, Tokens(400), weir.now()),
+            *first);  // A repeat answers the same.
   EXPECT_EQ(*weir.worker->Release(id, weir.now()), *first);
   EXPECT_EQ(Remaining(weir), 954);
 }
@@ -88,12 +89,14 @@ TEST(ReservationTest, Case85_WhatTimeRefilledIsNotRefundedAgain) {
 TEST(ReservationTest, ParallelSlotsAreFreedByEverySettleAndByExpiry) {
   SimulatedEngine weir("limits: [{name: p, per: [client], parallel: 1}]");
   const DecideOptions hold{.reserve_ttl_ns = kMinuteNs, .reserve_parallel_only = true};
-  const ReservationId id = weir.Decide({{"client", "x"}}, Costs::Requests(), hold).reservation.value();
+  const ReservationId id =
+      weir.Decide({{"client", "x"}}, Costs::Requests(), hold).reservation.value();
   EXPECT_FALSE(weir.Decide({{"client", "x"}}, Costs::Requests(), hold).allowed);
   ASSERT_TRUE(weir.worker->Settle(id, Costs{}, weir.now()).has_value());
   EXPECT_TRUE(weir.Decide({{"client", "x"}}, Costs::Requests(), hold).allowed);
   weir.Advance(seconds(61));
-  const ReservationId third = weir.Decide({{"client", "x"}}, Costs::Requests(), hold).reservation.value();
+  const ReservationId third =
+      weir.Decide({{"client", "x"}}, Costs::Requests(), hold).reservation.value();
   weir.Advance(seconds(50));
   EXPECT_TRUE(weir.worker->Renew(third, kMinuteNs, weir.now()));
   weir.Advance(seconds(50));
@@ -106,7 +109,8 @@ TEST(ReservationTest, ParallelSlotsAreFreedByEverySettleAndByExpiry) {
 TEST(ReservationTest, WithoutAParallelLimitTheGatewayKeepsNoReservation) {
   SimulatedEngine weir("limits: [{name: r, per: [client], rate: 10/min}]");
   const Verdict& verdict =
-      weir.Decide({{"client", "x"}}, Costs::Requests(), {.reserve_ttl_ns = kMinuteNs, .reserve_parallel_only = true});
+      weir.Decide({{"client", "x"}}, Costs::Requests(),
+                  {.reserve_ttl_ns = kMinuteNs, .reserve_parallel_only = true});
   EXPECT_TRUE(verdict.allowed);
   EXPECT_FALSE(verdict.reservation.has_value());
 }
@@ -120,13 +124,17 @@ TEST(ReservationTest, ExpiredCostStandsAsCharged) {
 }
 
 TEST(ReservationTest, TooManyOpenOnesAreRefusedAndCostNothing) {
-  SimulatedEngine weir("limits: [{name: r, per: [client], rate: 100000/day}]", 1, /*max_reservations=*/64);
+  SimulatedEngine weir("limits: [{name: r, per: [client], rate: 100000/day}]", 1,
+                       /*max_reservations=*/64);
   const policy::Attributes call = weir.Call({{"client", "x"}});
   int64_t reserved = 0;
   for (int i = 0; i < 1000; ++i) {
-    const auto made = weir.worker->Decide(call, Costs::Requests(), {.reserve_ttl_ns = kMinuteNs}, weir.now());
-    if (made) ++reserved;
-    else EXPECT_EQ(made.error().code, ErrorCode::kResourceExhausted);
+    const auto made =
+        weir.worker->Decide(call, Costs::Requests(), {.reserve_ttl_ns = kMinuteNs}, weir.now());
+    if (made)
+      ++reserved;
+    else
+      EXPECT_EQ(made.error().code, ErrorCode::kResourceExhausted);
   }
   EXPECT_LE(reserved, 64);
   EXPECT_EQ(Remaining(weir), 100000 - reserved);

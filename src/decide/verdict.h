@@ -16,7 +16,8 @@
 
 namespace weir::decide {
 
-// How many units of each kind a call takes; usd in micro-dollars. A limit whose unit is not given is peeked.
+// How many units of each kind a call takes; usd in micro-dollars. A limit whose unit is not given
+// is peeked.
 struct Costs {
   std::array<int64_t, kUnitCount> amount{};
   uint8_t given = 0;  // Bit i: amount[i] counts.
@@ -36,21 +37,24 @@ struct Costs {
 
 // What one limit that applies says of the call. Unlimited variants do not appear.
 struct LimitVerdict {
-  std::string_view name;               // Of the limit; the key's rule for ad-hoc calls.
-  const policy::Limit* limit = nullptr;     // Null for ad-hoc rules.
+  std::string_view name;                 // Of the limit; the key's rule for ad-hoc calls.
+  const policy::Limit* limit = nullptr;  // Null for ad-hoc rules.
   const policy::Variant* variant = nullptr;
   const core::MeterSpec* spec = nullptr;
   Unit unit = Unit::kRequests;
-  bool shadow = false;                 // Evaluated and counted, never denying; in no header.
+  bool shadow = false;  // Evaluated and counted, never denying; in no header.
   bool allowed = true;
-  bool attribute_missing = false;      // Denied because `missing: deny` and an attribute is absent; retry_after is kNever.
-  int64_t cost = 0;                    // What the call asked for; 0: peeked.
-  int64_t quota = 0;                   // B
-  int64_t window_s = 0;                // ceil(B * P / N), in seconds; 0 for parallel.
+  bool attribute_missing =
+      false;  // Denied because `missing: deny` and an attribute is absent; retry_after is kNever.
+  int64_t cost = 0;      // What the call asked for; 0: peeked.
+  int64_t quota = 0;     // B
+  int64_t window_s = 0;  // ceil(B * P / N), in seconds; 0 for parallel.
   int64_t remaining = 0;
-  int64_t reset_after_ns = 0;          // core::kNever for parallel.
-  int64_t retry_after_ns = 0;          // 0 when allowed; core::kNever when waiting never helps; 1 s when denied by parallel.
-  int64_t next_unit_after_ns = 0;      // Until one more unit is there (fixed windows: until the window ends); for RateLimit's t.
+  int64_t reset_after_ns = 0;  // core::kNever for parallel.
+  int64_t retry_after_ns =
+      0;  // 0 when allowed; core::kNever when waiting never helps; 1 s when denied by parallel.
+  int64_t next_unit_after_ns =
+      0;  // Until one more unit is there (fixed windows: until the window ends); for RateLimit's t.
 };
 
 // 128 random bits; text is 32 hexadecimal digits.
@@ -64,14 +68,15 @@ std::optional<ReservationId> ParseReservationId(std::string_view text);
 
 struct Verdict {
   bool allowed = true;
-  Source source = Source::kMemory;                 // Of the binding limit.
-  std::span<const LimitVerdict> limits;            // In the policy's order, shadow ones included.
-  // The denying limit that can never admit, else the one with the longest wait; when allowed the enforced one with the
-  // least remaining share. Null when no enforced limit applies.
+  Source source = Source::kMemory;       // Of the binding limit.
+  std::span<const LimitVerdict> limits;  // In the policy's order, shadow ones included.
+  // The denying limit that can never admit, else the one with the longest wait; when allowed the
+  // enforced one with the least remaining share. Null when no enforced limit applies.
   const LimitVerdict* binding = nullptr;
-  // The largest wait over the denying limits; 0 when allowed, core::kNever when waiting never helps.
+  // The largest wait over the denying limits; 0 when allowed, core::kNever when waiting never
+  // helps.
   int64_t retry_after_ns = 0;
-  std::optional<ReservationId> reservation;        // When one was asked for and the call is allowed.
+  std::optional<ReservationId> reservation;  // When one was asked for and the call is allowed.
 };
 
 }  // namespace weir::decide

@@ -7,7 +7,8 @@
 namespace weir::decide {
 namespace {
 
-constexpr int64_t kParallelRetryNs = 1'000'000'000;  // When a slot comes free is not known: a second is a fair guess.
+constexpr int64_t kParallelRetryNs =
+    1'000'000'000;  // When a slot comes free is not known: a second is a fair guess.
 
 store::Mode ModeOf(bool peek) { return peek ? store::Mode::kPeek : store::Mode::kCharge; }
 
@@ -17,10 +18,11 @@ int64_t LongerWait(int64_t a, int64_t b) {
   return std::max(a, b);
 }
 
-// Whether `a` binds a denied call rather than `b`: never before any wait, then the longer wait, then the name, so that
-// the order of the file has no say.
+// Whether `a` binds a denied call rather than `b`: never before any wait, then the longer wait,
+// then the name, so that the order of the file has no say.
 bool BindsDenial(const LimitVerdict& a, const LimitVerdict& b) {
-  if (a.retry_after_ns != b.retry_after_ns) return LongerWait(a.retry_after_ns, b.retry_after_ns) == a.retry_after_ns;
+  if (a.retry_after_ns != b.retry_after_ns)
+    return LongerWait(a.retry_after_ns, b.retry_after_ns) == a.retry_after_ns;
   return a.name < b.name;
 }
 
@@ -37,10 +39,10 @@ bool BindsPass(const LimitVerdict& a, const LimitVerdict& b) {
 int64_t NextUnitOfBucket(const LimitVerdict& limit, const RateFigures& figures) {
   if (limit.remaining >= limit.quota) return 0;
   const int64_t beyond = limit.quota - limit.remaining - 1;
-  const int64_t later_ns =
-      figures.interval_ns > 0
-          ? beyond * figures.interval_ns
-          : core::Clamp64(core::Int128{beyond} * limit.spec->rate.period.count() / limit.spec->rate.units);
+  const int64_t later_ns = figures.interval_ns > 0 ? beyond * figures.interval_ns
+                                                   : core::Clamp64(core::Int128{beyond} *
+                                                                   limit.spec->rate.period.count() /
+                                                                   limit.spec->rate.units);
   return std::max<int64_t>(limit.reset_after_ns - later_ns, 0);
 }
 
@@ -55,7 +57,8 @@ Worker::~Worker() = default;
 
 void Worker::Refresh() {
   Engine::Impl& engine = *engine_.impl_;
-  if (engine.generation.load(std::memory_order_acquire) == seen_generation_) [[likely]] return;
+  if (engine.generation.load(std::memory_order_acquire) == seen_generation_) [[likely]]
+    return;
   std::shared_ptr<const BoundPolicy> previous;
   {
     const std::lock_guard lock(engine.bound_mutex);
@@ -80,10 +83,12 @@ identity::IdentityCache& Worker::identity_cache() {
   return *scratch_->identity_cache;
 }
 
-ClientId Worker::ApiKeyId(std::string_view api_key) { return identity_cache().ids().Get(IdKind::kKey, api_key); }
+ClientId Worker::ApiKeyId(std::string_view api_key) {
+  return identity_cache().ids().Get(IdKind::kKey, api_key);
+}
 
-Result<const Verdict*> Worker::Decide(const policy::Attributes& call, const Costs& costs, const DecideOptions& options,
-                                      core::Now now) {
+Result<const Verdict*> Worker::Decide(const policy::Attributes& call, const Costs& costs,
+                                      const DecideOptions& options, core::Now now) {
   Refresh();
   Engine::Impl& engine = *engine_.impl_;
   Scratch& scratch = *scratch_;
@@ -103,13 +108,14 @@ Result<const Verdict*> Worker::Decide(const policy::Attributes& call, const Cost
     if (!reserved) return std::unexpected(reserved.error());
   }
   if (!options.peek) Count(call, options);
-  if (timed) engine.metrics.OnDecisionDuration(shard_, engine.options.clock->MonotonicNs() - began_ns);
+  if (timed)
+    engine.metrics.OnDecisionDuration(shard_, engine.options.clock->MonotonicNs() - began_ns);
   return &scratch.verdict;
 }
 
 // Which limits apply, as charges; what they are called, as the beginnings of their verdicts.
-void Worker::Collect(const policy::Attributes& call, const Costs& costs, const DecideOptions& options,
-                     uint64_t lease_id) {
+void Worker::Collect(const policy::Attributes& call, const Costs& costs,
+                     const DecideOptions& options, uint64_t lease_id) {
   Scratch& scratch = *scratch_;
   scratch.Clear();
   for (size_t i = 0; i < bound_->limits.size(); ++i) {
@@ -117,8 +123,9 @@ void Worker::Collect(const policy::Attributes& call, const Costs& costs, const D
     const policy::Limit& limit = *bound.limit;
     const int selected = policy::SelectVariant(limit, call, options.missing);
     if (selected == policy::kDoesNotApply) continue;
-    const bool enforced = limit.enforce == policy::Enforce::kAll ||
-                          (limit.enforce == policy::Enforce::kPercent && policy::IsEnforced(limit, call));
+    const bool enforced =
+        limit.enforce == policy::Enforce::kAll ||
+        (limit.enforce == policy::Enforce::kPercent && policy::IsEnforced(limit, call));
     const int variant = std::max(selected, 0);
     const BoundVariant& rate = bound.variants[static_cast<size_t>(variant)];
     if (selected != policy::kDeniedMissing && rate.meter == nullptr) continue;  // Unlimited.
@@ -142,14 +149,18 @@ void Worker::Collect(const policy::Attributes& call, const Costs& costs, const D
       continue;
     }
     store::Charge& charge = scratch.charges[scratch.charge_count];
-    charge = {.meter = rate.meter, .key = bound.KeyOf(variant, call), .cost = verdict.cost, .enforced = enforced};
+    charge = {.meter = rate.meter,
+              .key = bound.KeyOf(variant, call),
+              .cost = verdict.cost,
+              .enforced = enforced};
     if (limit.unit == Unit::kParallel) {
       if (!costs.has(Unit::kParallel)) charge.cost = verdict.cost = 1;
       charge.lease_id = lease_id;
       charge.lease_ttl_ns = options.reserve_ttl_ns;
       scratch.has_parallel = true;
     }
-    scratch.rows[scratch.charge_count++] = {&bound, variant, &rate.figures, scratch.verdict_count++};
+    scratch.rows[scratch.charge_count++] = {&bound, variant, &rate.figures,
+                                            scratch.verdict_count++};
   }
 }
 
@@ -167,10 +178,12 @@ void Worker::Describe(const DecideOptions& options, core::Now now) {
     switch (verdict.spec->algorithm) {
       case Algorithm::kParallel:
         verdict.reset_after_ns = core::kNever;
-        if (!step.allowed) verdict.retry_after_ns = charge.cost > verdict.quota ? core::kNever : kParallelRetryNs;
+        if (!step.allowed)
+          verdict.retry_after_ns = charge.cost > verdict.quota ? core::kNever : kParallelRetryNs;
         break;
       case Algorithm::kTokenBucket:
-        if (options.next_unit) verdict.next_unit_after_ns = NextUnitOfBucket(verdict, *scratch.rows[i].figures);
+        if (options.next_unit)
+          verdict.next_unit_after_ns = NextUnitOfBucket(verdict, *scratch.rows[i].figures);
         break;
       case Algorithm::kFixedWindow:
         verdict.next_unit_after_ns = step.reset_after_ns;
@@ -178,7 +191,8 @@ void Worker::Describe(const DecideOptions& options, core::Now now) {
       case Algorithm::kSlidingWindow:
       case Algorithm::kSlidingCounter:
         if (options.next_unit && verdict.remaining < verdict.quota) {
-          const core::Step next = engine_.impl_->store.Peek(*charge.meter, charge.key, verdict.remaining + 1, now);
+          const core::Step next =
+              engine_.impl_->store.Peek(*charge.meter, charge.key, verdict.remaining + 1, now);
           verdict.next_unit_after_ns = std::max<int64_t>(next.retry_after_ns, 0);
         }
         break;
@@ -193,9 +207,11 @@ void Worker::Judge(bool admitted) {
   verdict = {.allowed = admitted, .limits = {scratch.verdicts.data(), scratch.verdict_count}};
   for (const LimitVerdict& limit : verdict.limits) {
     if (limit.shadow || limit.allowed != admitted) continue;
-    if (!admitted) verdict.retry_after_ns = LongerWait(verdict.retry_after_ns, limit.retry_after_ns);
+    if (!admitted)
+      verdict.retry_after_ns = LongerWait(verdict.retry_after_ns, limit.retry_after_ns);
     const LimitVerdict* const best = verdict.binding;
-    if (best == nullptr || (admitted ? BindsPass(limit, *best) : BindsDenial(limit, *best))) verdict.binding = &limit;
+    if (best == nullptr || (admitted ? BindsPass(limit, *best) : BindsDenial(limit, *best)))
+      verdict.binding = &limit;
   }
   for (size_t i = 0; i < scratch.charge_count; ++i) {
     const bool binds = &scratch.verdicts[scratch.rows[i].verdict] == verdict.binding;
@@ -203,7 +219,8 @@ void Worker::Judge(bool admitted) {
   }
 }
 
-Result<void> Worker::Reserve(ReservationId id, const Costs& costs, const DecideOptions& options, core::Now now) {
+Result<void> Worker::Reserve(ReservationId id, const Costs& costs, const DecideOptions& options,
+                             core::Now now) {
   Scratch& scratch = *scratch_;
   if (options.reserve_parallel_only && !scratch.has_parallel) return {};
   Reservation reservation{.charges = {},
@@ -237,7 +254,8 @@ void Worker::Undo(core::Now now) {
   for (size_t i = 0; i < scratch.charge_count; ++i) {
     const store::Charge& charge = scratch.charges[i];
     const store::Outcome& outcome = scratch.outcomes[i];
-    if (outcome.charged) engine_.impl_->store.Release(*charge.meter, charge.key, outcome.receipt, charge.cost, now);
+    if (outcome.charged)
+      engine_.impl_->store.Release(*charge.meter, charge.key, outcome.receipt, charge.cost, now);
   }
 }
 
@@ -251,8 +269,10 @@ void Worker::Count(const policy::Attributes& call, const DecideOptions& options)
     const metrics::Outcome outcome = limit.allowed  ? metrics::Outcome::kAllowed
                                      : limit.shadow ? metrics::Outcome::kShadowDenied
                                                     : metrics::Outcome::kDenied;
-    const bool near = verdict.allowed && limit.allowed && metrics::WeirMetrics::IsNear(limit.remaining, limit.quota);
-    metrics.OnLimit(shard_, bound_->limits[static_cast<size_t>(limit.limit->index)].series, outcome, near);
+    const bool near = verdict.allowed && limit.allowed &&
+                      metrics::WeirMetrics::IsNear(limit.remaining, limit.quota);
+    metrics.OnLimit(shard_, bound_->limits[static_cast<size_t>(limit.limit->index)].series, outcome,
+                    near);
     shadow_denied = shadow_denied || shadow_denies;
   }
   const metrics::Outcome outcome = !verdict.allowed ? metrics::Outcome::kDenied
@@ -262,11 +282,12 @@ void Worker::Count(const policy::Attributes& call, const DecideOptions& options)
   if (engine_.impl_->options.hot_keys) CountClient(call, options);
 }
 
-// The client's calls, and how near it is to one of the limits that are kept per client: these take turns, so that a
-// decision pays for one of them however many there are.
+// The client's calls, and how near it is to one of the limits that are kept per client: these take
+// turns, so that a decision pays for one of them however many there are.
 void Worker::CountClient(const policy::Attributes& call, const DecideOptions& options) {
   Scratch& scratch = *scratch_;
-  const std::string_view client = options.client.empty() ? call.Get(policy::kClientAttribute) : options.client;
+  const std::string_view client =
+      options.client.empty() ? call.Get(policy::kClientAttribute) : options.client;
   if (client.empty()) return;
   Engine::Impl& engine = *engine_.impl_;
   const base::Key128 key = base::KeyHasher::State(engine.client_front).Add(client).Finish();
@@ -278,8 +299,10 @@ void Worker::CountClient(const policy::Attributes& call, const DecideOptions& op
     const BoundLimit* const limit = scratch.rows[i].limit;
     if (!limit->per_client) continue;
     const LimitVerdict& verdict = scratch.verdicts[scratch.rows[i].verdict];
-    const base::Key128 pair = base::KeyHasher::State(engine.client_front).Add(client).Add(limit->series.id).Finish();
-    hot_keys.OnLimit(shard_, limit->series.id, pair, client, options.client_hashed, verdict.remaining, verdict.quota);
+    const base::Key128 pair =
+        base::KeyHasher::State(engine.client_front).Add(client).Add(limit->series.id).Finish();
+    hot_keys.OnLimit(shard_, limit->series.id, pair, client, options.client_hashed,
+                     verdict.remaining, verdict.quota);
     scratch.hot_turn = static_cast<uint32_t>(i + 1);
     return;
   }

@@ -9,14 +9,15 @@ namespace {
 size_t SlotOf(const core::MeterSpec& spec, size_t slots) {
   uint64_t mixed = static_cast<uint64_t>(spec.rate.units) * 0x9e3779b97f4a7c15u;
   mixed ^= static_cast<uint64_t>(spec.rate.period.count()) * 0xd1b54a32d192ed03u;
-  mixed ^= static_cast<uint64_t>(spec.rate.burst) * 0xbf58476d1ce4e5b9u + static_cast<uint64_t>(spec.algorithm);
+  mixed ^= static_cast<uint64_t>(spec.rate.burst) * 0xbf58476d1ce4e5b9u +
+           static_cast<uint64_t>(spec.algorithm);
   return (mixed >> 32) % slots;
 }
 
 }  // namespace
 
-Result<const Verdict*> Worker::DecideAdHoc(const AdHocRule& rule, int64_t cost, const DecideOptions& options,
-                                           core::Now now) {
+Result<const Verdict*> Worker::DecideAdHoc(const AdHocRule& rule, int64_t cost,
+                                           const DecideOptions& options, core::Now now) {
   Engine::Impl& engine = *engine_.impl_;
   Scratch& scratch = *scratch_;
   CompiledRule& compiled = scratch.rules[SlotOf(rule.spec, Scratch::kRules)];
@@ -46,7 +47,8 @@ Result<const Verdict*> Worker::DecideAdHoc(const AdHocRule& rule, int64_t cost, 
     scratch.charges[0].lease_ttl_ns = options.reserve_ttl_ns;
   }
   const store::Mode mode = options.peek ? store::Mode::kPeek : store::Mode::kCharge;
-  const bool admitted = engine.store.Decide({scratch.charges.data(), 1}, {scratch.outcomes.data(), 1}, now, mode);
+  const bool admitted =
+      engine.store.Decide({scratch.charges.data(), 1}, {scratch.outcomes.data(), 1}, now, mode);
   Describe(options, now);
   Judge(admitted);
   if (reserves && admitted) {
@@ -56,7 +58,8 @@ Result<const Verdict*> Worker::DecideAdHoc(const AdHocRule& rule, int64_t cost, 
     if (!reserved) return std::unexpected(reserved.error());
   }
   if (!options.peek) {
-    const metrics::Outcome outcome = admitted ? metrics::Outcome::kAllowed : metrics::Outcome::kDenied;
+    const metrics::Outcome outcome =
+        admitted ? metrics::Outcome::kAllowed : metrics::Outcome::kDenied;
     engine.metrics.OnDecision(shard_, options.door, outcome, scratch.verdict.source);
   }
   return &scratch.verdict;

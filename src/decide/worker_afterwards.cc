@@ -14,7 +14,8 @@ Result<Worker::Settled> Worker::Settle(ReservationId id, const Costs& actual, co
       if (charge.unit == Unit::kParallel) {
         store.Release(*charge.meter, charge.key, charge.receipt, charge.amount, now);
       } else if (actual.has(charge.unit)) {
-        store.Settle(*charge.meter, charge.key, charge.receipt, charge.amount, actual[charge.unit], now);
+        store.Settle(*charge.meter, charge.key, charge.receipt, charge.amount, actual[charge.unit],
+                     now);
       }
     }
     for (size_t unit = 0; unit < kUnitCount; ++unit) {
@@ -29,7 +30,8 @@ Result<Worker::Settled> Worker::Release(ReservationId id, core::Now now) {
   store::MemoryStore& store = engine_.impl_->store;
   return engine_.impl_->ledger.End(id, now.mono_ns, [&](const Reservation& held) {
     for (const HeldCharge& charge : held.charges) {
-      if (charge.amount > 0) store.Release(*charge.meter, charge.key, charge.receipt, charge.amount, now);
+      if (charge.amount > 0)
+        store.Release(*charge.meter, charge.key, charge.receipt, charge.amount, now);
     }
     return Settled{.given = held.costs.given};
   });
@@ -37,17 +39,19 @@ Result<Worker::Settled> Worker::Release(ReservationId id, core::Now now) {
 
 bool Worker::Renew(ReservationId id, int64_t ttl_ns, core::Now now) {
   store::MemoryStore& store = engine_.impl_->store;
-  return engine_.impl_->ledger.Prolong(id, now.mono_ns, now.mono_ns + ttl_ns, [&](const Reservation& held) {
-    bool renewed = true;
-    for (const HeldCharge& charge : held.charges) {
-      if (charge.unit != Unit::kParallel) continue;
-      renewed = store.Renew(*charge.meter, charge.key, charge.receipt, ttl_ns, now) && renewed;
-    }
-    return renewed;
-  });
+  return engine_.impl_->ledger.Prolong(
+      id, now.mono_ns, now.mono_ns + ttl_ns, [&](const Reservation& held) {
+        bool renewed = true;
+        for (const HeldCharge& charge : held.charges) {
+          if (charge.unit != Unit::kParallel) continue;
+          renewed = store.Renew(*charge.meter, charge.key, charge.receipt, ttl_ns, now) && renewed;
+        }
+        return renewed;
+      });
 }
 
-Result<void> Worker::Reset(std::string_view limit_name, const policy::Attributes& call, core::Now /*now*/) {
+Result<void> Worker::Reset(std::string_view limit_name, const policy::Attributes& call,
+                           core::Now /*now*/) {
   Refresh();
   const policy::Limit* const limit = bound_->policy->FindLimit(limit_name);
   if (limit == nullptr) return MakeError(ErrorCode::kNotFound, "limit: there is none of that name");
@@ -58,7 +62,8 @@ Result<void> Worker::Reset(std::string_view limit_name, const policy::Attributes
   }
   const BoundLimit& bound = bound_->limits[static_cast<size_t>(limit->index)];
   for (const int variant : bound.distinct) {
-    engine_.impl_->store.Reset(*bound.variants[static_cast<size_t>(variant)].meter, bound.KeyOf(variant, call));
+    engine_.impl_->store.Reset(*bound.variants[static_cast<size_t>(variant)].meter,
+                               bound.KeyOf(variant, call));
   }
   return {};
 }
@@ -73,8 +78,11 @@ std::vector<LimitState> Worker::State(const policy::Attributes& call, core::Now 
     if (!filled) continue;
     const int variant = bound.VariantByOverrides(call);
     const BoundVariant& rate = bound.variants[static_cast<size_t>(variant)];
-    LimitState state{.limit = &limit, .variant = &limit.variants[static_cast<size_t>(variant)], .quota = rate.figures.quota};
-    if (rate.meter != nullptr) state.step = engine_.impl_->store.Peek(*rate.meter, bound.KeyOf(variant, call), 0, now);
+    LimitState state{.limit = &limit,
+                     .variant = &limit.variants[static_cast<size_t>(variant)],
+                     .quota = rate.figures.quota};
+    if (rate.meter != nullptr)
+      state.step = engine_.impl_->store.Peek(*rate.meter, bound.KeyOf(variant, call), 0, now);
     if (limit.unit == Unit::kParallel) state.step.reset_after_ns = core::kNever;
     states.push_back(state);
   }

@@ -1,4 +1,5 @@
-// A worker's memory between decisions: sized when a policy is taken, so that a decision allocates nothing.
+// A worker's memory between decisions: sized when a policy is taken, so that a decision allocates
+// nothing.
 //
 // Thread safety: none; one worker.
 #pragma once
@@ -12,8 +13,8 @@
 
 namespace weir::decide {
 
-// A rule that came with a call, compiled. Found again by its parameters, so that a caller who repeats a rule pays for
-// one comparison.
+// A rule that came with a call, compiled. Found again by its parameters, so that a caller who
+// repeats a rule pays for one comparison.
 struct CompiledRule {
   core::MeterSpec spec;
   const core::Meter* meter = nullptr;  // Null: the slot is free.
@@ -21,7 +22,8 @@ struct CompiledRule {
 };
 
 struct Worker::Scratch {
-  // Charges, outcomes, verdicts and rows stand side by side: row i says where charge i came from and goes to.
+  // Charges, outcomes, verdicts and rows stand side by side: row i says where charge i came from
+  // and goes to.
   struct Row {
     const BoundLimit* limit = nullptr;  // Null for ad-hoc rules.
     int variant = 0;
@@ -36,7 +38,10 @@ struct Worker::Scratch {
     rows.resize(limits);
     verdicts.resize(limits);
   }
-  void Clear() { charge_count = verdict_count = 0; denied_missing = has_parallel = false; }
+  void Clear() {
+    charge_count = verdict_count = 0;
+    denied_missing = has_parallel = false;
+  }
 
   std::vector<store::Charge> charges;
   std::vector<store::Outcome> outcomes;
@@ -49,7 +54,8 @@ struct Worker::Scratch {
 
   Verdict verdict;
   RandomIds ids;
-  std::optional<identity::IdentityCache> identity_cache;  // Made when first asked for: a third of a MiB.
+  std::optional<identity::IdentityCache>
+      identity_cache;  // Made when first asked for: a third of a MiB.
   std::array<CompiledRule, kRules> rules;
   uint32_t hot_turn = 0;
 };

@@ -1,13 +1,16 @@
-// WorkerSlots: a fixed set of workers that any number of threads share. A thread takes the slot it had last, which is
-// nearly always free; with more threads at work than slots, it looks for another.
+// WorkerSlots: a fixed set of workers that any number of threads share. A thread takes the slot it
+// had last, which is nearly always free; with more threads at work than slots, it looks for
+// another.
 //
 //   WorkerSlots slots(engine, 16);
 //   WorkerSlots::Lease lease = slots.Take();
 //   lease->Decide(...);
 //
-// Thread safety: Take may be called from any number of threads. It blocks (by yielding) only while every slot is taken.
-// Invariant: a slot's worker is used only between an exchange of `taken` from false to true (acquire: what the slot's
-// last user wrote is seen) and the store of false (release: what this user wrote is published).
+// Thread safety: Take may be called from any number of threads. It blocks (by yielding) only while
+// every slot is taken.
+// Invariant: a slot's worker is used only between an exchange of `taken` from false to true
+// (acquire: what the slot's last user wrote is seen) and the store of false (release: what this
+// user wrote is published).
 #pragma once
 
 #include <atomic>
@@ -41,7 +44,8 @@ class WorkerSlots {
   };
 
   // REQUIRES: the engine has at least `count` shards and no other workers; count is a power of two.
-  WorkerSlots(Engine& engine, size_t count) : mask_(count - 1), slots_(std::make_unique<Slot[]>(count)) {
+  WorkerSlots(Engine& engine, size_t count)
+      : mask_(count - 1), slots_(std::make_unique<Slot[]>(count)) {
     for (size_t i = 0; i < count; ++i) slots_[i].worker = std::make_unique<Worker>(engine, i);
   }
 

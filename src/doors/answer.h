@@ -1,6 +1,7 @@
-// What the doors for programs (api, admin, ops) have in common: how an answer begins, how an error looks, who may ask.
+// What the doors for programs (api, admin, ops) have in common: how an answer begins, how an error
+// looks, who may ask.
 //
-//   if (!MayAsk(request, token)) return AnswerError(request, 401, "unauthenticated", "a token is required", answer);
+//   if (!MayAsk(request, token)) return AnswerError(request, 401, "unauthenticated", why, answer);
 //   AnswerJson(request, 200, body, answer);
 //
 // Thread safety: pure functions.
@@ -22,15 +23,17 @@ void BeginAnswer(const net::HttpRequest& request, int status, std::string_view c
                  http1::ResponseWriter& answer);
 
 // A whole answer; to HEAD without its body. Not to be cached.
-void AnswerText(const net::HttpRequest& request, int status, std::string_view content_type, std::string_view body,
+void AnswerText(const net::HttpRequest& request, int status, std::string_view content_type,
+                std::string_view body, http1::ResponseWriter& answer);
+void AnswerJson(const net::HttpRequest& request, int status, std::string_view body,
                 http1::ResponseWriter& answer);
-void AnswerJson(const net::HttpRequest& request, int status, std::string_view body, http1::ResponseWriter& answer);
 
 // {"error":{"code":"invalid_argument","message":"..."}}
 void AppendError(std::string_view code, std::string_view message, wire::Buffer& out);
-void AnswerError(const net::HttpRequest& request, int status, std::string_view code, std::string_view message,
+void AnswerError(const net::HttpRequest& request, int status, std::string_view code,
+                 std::string_view message, http1::ResponseWriter& answer);
+void AnswerError(const net::HttpRequest& request, const Error& error,
                  http1::ResponseWriter& answer);
-void AnswerError(const net::HttpRequest& request, const Error& error, http1::ResponseWriter& answer);
 
 // "invalid_argument", and the status that goes with it.
 std::string_view CodeName(ErrorCode code);
@@ -47,7 +50,8 @@ void AnswerNoSuchPath(const net::HttpRequest& request, std::span<const Endpoint>
 void AnswerNoSuchMethod(const net::HttpRequest& request, std::span<const Endpoint> endpoints,
                         http1::ResponseWriter& answer);
 
-// True when no token is configured, or the request bears it. Takes the same time wherever the two differ.
+// True when no token is configured, or the request bears it. Takes the same time wherever the two
+// differ.
 bool MayAsk(const net::HttpRequest& request, const policy::Secret& token);
 bool EqualSecrets(std::string_view a, std::string_view b);
 

@@ -37,7 +37,8 @@ Result<void> CallAttributes::Set(std::string_view name, std::string_view value) 
     case policy::kUnusedAttribute:
       return {};
     case policy::kClientAttribute:
-      if (client_hashed_) return InvalidArgument("attributes.client: not together with attributes.api_key");
+      if (client_hashed_)
+        return InvalidArgument("attributes.client: not together with attributes.api_key");
       break;
     case policy::kIpAttribute: {
       const std::optional<identity::IpAddress> address = identity::IpAddress::ParseWithPort(value);
@@ -83,7 +84,8 @@ Result<void> CallAttributes::SetPath(std::string_view path) {
 
 void CallAttributes::SetHost(std::string_view host) {
   const size_t colon = host.rfind(':');
-  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos &&
+  const bool has_port = colon != std::string_view::npos &&
+                        host.find(']', colon) == std::string_view::npos &&
                         (host.find(':') == colon || host.starts_with('['));
   if (has_port) host = host.substr(0, colon);
   if (!IsLower(host)) {

@@ -1,12 +1,15 @@
-// CallAttributes: attributes as a request names them, made into those that a policy matches: addresses and paths in their
-// one canonical form, host names without a port, an API key turned into its client's id at once.
+// CallAttributes: attributes as a request names them, made into those that a policy matches:
+// addresses and paths in their one canonical form, host names without a port, an API key turned
+// into its client's id at once.
 //
 //   CallAttributes call;                                     // one per loop, used again and again
-//   if (Result<void> set = call.Begin(worker).Set("path", "/v1//chat"); !set) return BadRequest(set.error());
+//   Result<void> set = call.Begin(worker).Set("path", "/v1//chat");
+//   if (!set) return BadRequest(set.error());
 //   worker.Decide(call.attributes(), ...);                   // path is "/v1/chat"
 //
-// Thread safety: none; one owner. Views that were set must outlive the decision; what was rewritten lives here until the
-// next Begin. Nothing allocates but errors, and paths and hosts that are not canonical already.
+// Thread safety: none; one owner. Views that were set must outlive the decision; what was rewritten
+// lives here until the next Begin. Nothing allocates but errors, and paths and hosts that are not
+// canonical already.
 #pragma once
 
 #include <string>
@@ -22,12 +25,14 @@ namespace weir::doors {
 
 class CallAttributes {
  public:
-  // Forgets everything; names are those of the worker's running policy, which must stay until the decision.
+  // Forgets everything; names are those of the worker's running policy, which must stay until the
+  // decision.
   CallAttributes& Begin(decide::Worker& worker);
 
   // kInvalidArgument names the attribute: unknown, or a value that is no address or no path.
   Result<void> Set(std::string_view name, std::string_view value);
-  // The client that the gateway would name for this key. kInvalidArgument with an empty key or beside `client`.
+  // The client that the gateway would name for this key. kInvalidArgument with an empty key or
+  // beside `client`.
   Result<void> SetApiKey(std::string_view api_key);
   void SetAddress(identity::IpAddress address);
   // Any text; what follows a '?' is left out. kInvalidArgument: not a path.

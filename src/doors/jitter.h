@@ -1,5 +1,6 @@
-// Random bits for announced waits (answers.retry_jitter): SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom
-// number generators", OOPSLA 2014). Spread is all that is asked of them; they guard nothing.
+// Random bits for announced waits (answers.retry_jitter): SplitMix64 (Steele, Lea, Flood, "Fast
+// splittable pseudorandom number generators", OOPSLA 2014). Spread is all that is asked of them;
+// they guard nothing.
 //
 //   uint64_t state = seed;
 //   uint64_t bits = NextRandom(state);

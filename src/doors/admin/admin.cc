@@ -27,7 +27,8 @@ const policy::Secret& TokenOf(const policy::Policy& policy) {
   return policy.config().listen.admin ? policy.config().listen.admin->token : kNone;
 }
 
-void AppendNames(json::Writer& writer, std::string_view key, const std::vector<std::string>& names) {
+void AppendNames(json::Writer& writer, std::string_view key,
+                 const std::vector<std::string>& names) {
   writer.Key(key).BeginArray();
   for (const std::string& name : names) writer.String(name);
   writer.EndArray();
@@ -59,13 +60,24 @@ void AppendReloadErrors(std::string_view text, wire::Buffer& out) {
 
 void AppendState(const decide::LimitState& state, wire::Buffer& out) {
   json::Writer writer(out);
-  writer.BeginObject().Key("name").String(state.limit->name).Key("unit").String(JsonUnitName(state.limit->unit));
-  writer.Key("rate").String(state.variant->rate_text).Key("shadow").Bool(state.limit->enforce == policy::Enforce::kShadow);
+  writer.BeginObject()
+      .Key("name")
+      .String(state.limit->name)
+      .Key("unit")
+      .String(JsonUnitName(state.limit->unit));
+  writer.Key("rate")
+      .String(state.variant->rate_text)
+      .Key("shadow")
+      .Bool(state.limit->enforce == policy::Enforce::kShadow);
   writer.Key("unlimited").Bool(state.variant->unlimited);
   if (state.variant->unlimited) {
     writer.Key("quota").Null().Key("remaining").Null().Key("reset_after_ms").Null();
   } else {
-    writer.Key("quota").Int(state.quota).Key("remaining").Int(state.step.remaining).Key("reset_after_ms");
+    writer.Key("quota")
+        .Int(state.quota)
+        .Key("remaining")
+        .Int(state.step.remaining)
+        .Key("reset_after_ms");
     AppendMilliseconds(state.step.reset_after_ns, out);
   }
   out.Append('}');
@@ -74,18 +86,20 @@ void AppendState(const decide::LimitState& state, wire::Buffer& out) {
 std::optional<int> ParseCount(std::string_view text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kTopMax) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kTopMax)
+    return std::nullopt;
   return count;
 }
 
 }  // namespace
 
-Admin::Admin(decide::Worker& worker, ReloadFunction reload) : worker_(worker), reload_(std::move(reload)) {}
+Admin::Admin(decide::Worker& worker, ReloadFunction reload)
+    : worker_(worker), reload_(std::move(reload)) {}
 
 void Admin::Answer(const net::HttpRequest& request, http1::ResponseWriter& answer) {
   if (!MayAsk(request, TokenOf(worker_.policy()))) {
-    return AnswerError(request, 401, "unauthenticated", "Authorization: Bearer with this door's token is required",
-                       answer);
+    return AnswerError(request, 401, "unauthenticated",
+                       "Authorization: Bearer with this door's token is required", answer);
   }
   const http1::RequestHead& head = request.head;
   const bool post = head.method_id == http1::Method::kPost;
@@ -106,7 +120,8 @@ void Admin::AnswerReload(const net::HttpRequest& request, http1::ResponseWriter&
     AppendPlan(*plan, body);
     return AnswerJson(request, 200, body.View(), answer);
   }
-  if (plan.error().code != ErrorCode::kInvalidArgument) return AnswerError(request, plan.error(), answer);
+  if (plan.error().code != ErrorCode::kInvalidArgument)
+    return AnswerError(request, plan.error(), answer);
   AppendReloadErrors(plan.error().message, body);
   AnswerJson(request, 422, body.View(), answer);
 }
@@ -123,7 +138,8 @@ void Admin::AnswerReset(const net::HttpRequest& request, http1::ResponseWriter& 
   }
   if (done && reset.api_key) done = call_.SetApiKey(*reset.api_key);
   if (done) {
-    done = worker_.Reset(reset.limit, call_.attributes(), worker_.engine().NowAt(request.now_ns, request.wall_ns));
+    done = worker_.Reset(reset.limit, call_.attributes(),
+                         worker_.engine().NowAt(request.now_ns, request.wall_ns));
   }
   if (!done) return AnswerError(request, done.error(), answer);
   wire::Buffer body;
@@ -133,8 +149,9 @@ void Admin::AnswerReset(const net::HttpRequest& request, http1::ResponseWriter& 
 
 void Admin::AnswerState(const net::HttpRequest& request, http1::ResponseWriter& answer) {
   std::vector<std::pair<std::string, std::string>> given;  // Kept until the decision reads them.
-  uri::ForEachQueryParam(request.head.query,
-                         [&](std::string_view name, std::string_view value) { given.emplace_back(name, value); });
+  uri::ForEachQueryParam(request.head.query, [&](std::string_view name, std::string_view value) {
+    given.emplace_back(name, value);
+  });
   call_.Begin(worker_);
   for (const auto& [name, value] : given) {
     const Result<void> set = call_.Set(name, value);
@@ -155,22 +172,29 @@ void Admin::AnswerState(const net::HttpRequest& request, http1::ResponseWriter& 
 
 void Admin::AnswerTop(const net::HttpRequest& request, http1::ResponseWriter& answer) {
   std::string scratch;
-  const std::string_view by = uri::FindQueryParam(request.head.query, "by", scratch).value_or("denied");
+  const std::string_view by =
+      uri::FindQueryParam(request.head.query, "by", scratch).value_or("denied");
   const bool denied = by == "denied";
-  if (!denied && by != "allowed") return AnswerError(request, 400, "invalid_argument", "by: must be denied or allowed", answer);
+  if (!denied && by != "allowed")
+    return AnswerError(request, 400, "invalid_argument", "by: must be denied or allowed", answer);
   std::string count_scratch;
   const std::optional<int> n =
       ParseCount(uri::FindQueryParam(request.head.query, "n", count_scratch).value_or("20"));
-  if (!n) return AnswerError(request, 400, "invalid_argument", "n: must be a whole number from 1 to 1000", answer);
+  if (!n)
+    return AnswerError(request, 400, "invalid_argument", "n: must be a whole number from 1 to 1000",
+                       answer);
   using By = metrics::HotKeys::By;
-  const std::vector<metrics::TopClient> top =
-      worker_.engine().metrics().hot_keys().Top(denied ? By::kDenied : By::kAllowed, static_cast<size_t>(*n));
+  const std::vector<metrics::TopClient> top = worker_.engine().metrics().hot_keys().Top(
+      denied ? By::kDenied : By::kAllowed, static_cast<size_t>(*n));
   wire::Buffer body;
   json::Writer writer(body);
   writer.BeginObject().Key("by").String(denied ? "denied" : "allowed").Key("clients").BeginArray();
   for (const metrics::TopClient& client : top) {
     writer.BeginObject().Key("client").String(client.client);
-    writer.Key("count").Int(static_cast<int64_t>(client.count)).Key("error").Int(static_cast<int64_t>(client.error));
+    writer.Key("count")
+        .Int(static_cast<int64_t>(client.count))
+        .Key("error")
+        .Int(static_cast<int64_t>(client.error));
     writer.EndObject();
   }
   writer.EndArray().EndObject();

@@ -3,8 +3,8 @@
 //   doors::Admin admin(worker, [&] { return reloader.Reload("POST /admin/reload"); });
 //   loop.Spawn(net::ServeHttp(std::move(stream), admin, options, drain));
 //
-// Thread safety: one loop; it uses that loop's worker. Ownership: borrows the worker. A reload reads files, and blocks
-// its loop for as long.
+// Thread safety: one loop; it uses that loop's worker. Ownership: borrows the worker. A reload
+// reads files, and blocks its loop for as long.
 #pragma once
 
 #include <functional>

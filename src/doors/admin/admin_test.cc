@@ -9,7 +9,8 @@
 namespace weir::doors {
 namespace {
 
-constexpr const char* kPolicy = "limits: [{name: a, per: [client], rate: 10/hour}, {name: b, rate: 100/hour}]";
+constexpr const char* kPolicy =
+    "limits: [{name: a, per: [client], rate: 10/hour}, {name: b, rate: 100/hour}]";
 
 struct Operator {
   explicit Operator(ReloadFunction reload = [] { return policy::ReloadPlan{}; })
@@ -23,18 +24,24 @@ TEST(AdminTest, ReloadSaysWhatChanged) {
   Operator op([] { return policy::ReloadPlan{.added = {"new"}, .rerated = {"a"}}; });
   const DoorAnswer answer = op.client.Post("/admin/reload", "");
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.body,
-            R"({"reloaded":true,"added":["new"],"removed":[],"rerated":["a"],"restarted":[],"warnings":[]})");
+  EXPECT_EQ(
+      answer.body,
+      R"({"reloaded":true,"added":["new"],"removed":[],"rerated":["a"],"restarted":[],"warnings":[]})");
 }
 
 TEST(AdminTest, ReloadErrorsNameTheirPlaces) {
-  Operator op([]() -> Result<policy::ReloadPlan> { return InvalidArgument("weir.yaml:12:5: unknown key\nd:1:x.yaml:3:4: twice"); });
+  Operator op([]() -> Result<policy::ReloadPlan> {
+    return InvalidArgument("weir.yaml:12:5: unknown key\nd:1:x.yaml:3:4: twice");
+  });
   const DoorAnswer answer = op.client.Post("/admin/reload", "");
   EXPECT_EQ(answer.status, 422);
-  EXPECT_TRUE(answer.Has(R"("errors":[{"file":"weir.yaml","line":12,"column":5,"message":"unknown key"},)"
-                         R"({"file":"d:1:x.yaml","line":3,"column":4,"message":"twice"}])"))
+  EXPECT_TRUE(
+      answer.Has(R"("errors":[{"file":"weir.yaml","line":12,"column":5,"message":"unknown key"},)"
+                 R"({"file":"d:1:x.yaml","line":3,"column":4,"message":"twice"}])"))
       << answer.body;
-  Operator restart([]() -> Result<policy::ReloadPlan> { return MakeError(ErrorCode::kFailedPrecondition, "restart"); });
+  Operator restart([]() -> Result<policy::ReloadPlan> {
+    return MakeError(ErrorCode::kFailedPrecondition, "restart");
+  });
   EXPECT_EQ(restart.client.Post("/admin/reload", "").status, 409);
 }
 
@@ -43,14 +50,17 @@ TEST(AdminTest, ResetStateAndTop) {
   op.weir.Allowed(12, {{"client", "acme co"}});
   const DoorAnswer state = op.client.Get("/admin/state?client=acme%20co");
   EXPECT_EQ(state.status, 200);
-  EXPECT_TRUE(state.body.starts_with(R"({"limits":[{"name":"a","unit":"requests","rate":"10/hour","shadow":false,)"
-                                     R"("unlimited":false,"quota":10,"remaining":0,"reset_after_ms":3600000},)"))
+  EXPECT_TRUE(state.body.starts_with(
+      R"({"limits":[{"name":"a","unit":"requests","rate":"10/hour","shadow":false,)"
+      R"("unlimited":false,"quota":10,"remaining":0,"reset_after_ms":3600000},)"))
       << state.body;
   EXPECT_TRUE(state.Has(R"("name":"b")"));
   const DoorAnswer top = op.client.Get("/admin/top?by=denied&n=5");
   EXPECT_EQ(top.body, R"({"by":"denied","clients":[{"client":"acme co","count":2,"error":0}]})");
   EXPECT_EQ(op.client.Get("/admin/top?n=0").status, 400);
-  EXPECT_EQ(op.client.Post("/admin/reset", R"({"limit":"a","attributes":{"client":"acme co"}})").status, 200);
+  EXPECT_EQ(
+      op.client.Post("/admin/reset", R"({"limit":"a","attributes":{"client":"acme co"}})").status,
+      200);
   EXPECT_TRUE(op.client.Get("/admin/state?client=acme+co").Has(R"("remaining":10)"));
   EXPECT_EQ(op.client.Post("/admin/reset", R"({"limit":"zzz","attributes":{}})").status, 404);
   EXPECT_EQ(op.client.Post("/admin/reset", R"({"limit":"a","attributes":{}})").status, 400);

@@ -18,7 +18,8 @@ std::optional<int> TakeNumber(std::string_view& text) {
 
 ReloadError Split(std::string_view line) {
   // A file's name may hold colons: the place begins at the first one with two numbers behind it.
-  for (size_t colon = line.find(':'); colon != std::string_view::npos; colon = line.find(':', colon + 1)) {
+  for (size_t colon = line.find(':'); colon != std::string_view::npos;
+       colon = line.find(':', colon + 1)) {
     std::string_view rest = line.substr(colon + 1);
     const std::optional<int> row = TakeNumber(rest);
     const std::optional<int> column = row ? TakeNumber(rest) : std::nullopt;

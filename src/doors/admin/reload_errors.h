@@ -1,6 +1,7 @@
-// Faults of a configuration, one a line as "FILE:LINE:COL: what is wrong", taken apart for programs.
+// Faults of a configuration, one a line as "FILE:LINE:COL: what is wrong", taken apart for
+// programs.
 //
-//   for (const ReloadError& error : SplitReloadErrors(text)) Show(error.file, error.line, error.column, error.message);
+//   for (const ReloadError& error : SplitReloadErrors(text)) Show(error.file, error.message);
 //
 // Thread safety: pure functions; views into the text.
 #pragma once
@@ -11,7 +12,7 @@
 namespace weir::doors {
 
 struct ReloadError {
-  std::string_view file;     // Empty when the line names no place.
+  std::string_view file;  // Empty when the line names no place.
   int line = 0;
   int column = 0;
   std::string_view message;

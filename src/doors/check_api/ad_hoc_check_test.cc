@@ -11,7 +11,8 @@ namespace {
 struct Api {
   Api() : weir("limits: []"), service(*weir.worker, 1), client(service, weir) {}
   DoorAnswer Check(const std::string& key, const std::string& rule, const std::string& cost = "1") {
-    return client.Post("/v1/check", R"({"key":")" + key + R"(","rule":)" + rule + R"(,"cost":)" + cost + "}");
+    return client.Post("/v1/check",
+                       R"({"key":")" + key + R"(","rule":)" + rule + R"(,"cost":)" + cost + "}");
   }
   SimulatedEngine weir;
   CheckApi service;
@@ -20,10 +21,11 @@ struct Api {
 
 TEST(AdHocCheckTest, AnAnswerInFull) {
   Api api;
-  EXPECT_EQ(api.Check("user:42", R"({"rate":"10/min","burst":10,"algorithm":"token_bucket"})").body,
-            R"({"allowed":true,"denied_by":[],"source":"memory","retry_after_ms":0,"reservation":null,)"
-            R"("limits":[{"name":"ad-hoc","unit":"requests","allowed":true,"quota":10,"remaining":9,)"
-            R"("reset_after_ms":6000,"retry_after_ms":0,"shadow":false}]})");
+  EXPECT_EQ(
+      api.Check("user:42", R"({"rate":"10/min","burst":10,"algorithm":"token_bucket"})").body,
+      R"({"allowed":true,"denied_by":[],"source":"memory","retry_after_ms":0,"reservation":null,)"
+      R"("limits":[{"name":"ad-hoc","unit":"requests","allowed":true,"quota":10,"remaining":9,)"
+      R"("reset_after_ms":6000,"retry_after_ms":0,"shadow":false}]})");
 }
 
 TEST(AdHocCheckTest, Case45_ARaisedRuleFindsTheUsedUnits) {
@@ -45,7 +47,8 @@ TEST(AdHocCheckTest, MistakesNameTheField) {
   Api api;
   EXPECT_TRUE(api.Check("k", R"({"rate":"10/fortnight"})").Has("rule.rate: "));
   EXPECT_TRUE(api.Check("k", R"({"rate":"10/min","burst":0})").Has("rule.burst: "));
-  EXPECT_TRUE(api.Check("k", R"({"rate":"10/min","burst":5,"algorithm":"fixed_window"})").Has("rule.burst: "));
+  EXPECT_TRUE(api.Check("k", R"({"rate":"10/min","burst":5,"algorithm":"fixed_window"})")
+                  .Has("rule.burst: "));
   EXPECT_TRUE(api.Check("k", R"({"rate":"unlimited"})").Has("rule.rate: "));
   EXPECT_TRUE(api.Check("k", R"({"rate":"10 tokens/min"})").Has("rule.rate: "));
 }

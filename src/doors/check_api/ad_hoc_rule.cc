@@ -10,7 +10,8 @@ namespace weir::doors {
 Result<core::MeterSpec> SpecOf(const json::AdHocRule& rule) {
   const Result<policy::RateText> rate = policy::ParseRate(rule.rate);
   if (!rate) return InvalidArgument("rule.rate: " + rate.error().message);
-  if (rate->unlimited) return InvalidArgument("rule.rate: unlimited is no rule; leave the check out");
+  if (rate->unlimited)
+    return InvalidArgument("rule.rate: unlimited is no rule; leave the check out");
   if (rate->unit && *rate->unit != Unit::kRequests) {
     return InvalidArgument("rule.rate: write it without a unit; the cost counts as it is given");
   }
@@ -22,7 +23,8 @@ Result<core::MeterSpec> SpecOf(const json::AdHocRule& rule) {
   if (rule.burst && !bucket && *rule.burst != rate->units) {
     return InvalidArgument("rule.burst: only a token_bucket has one that differs from the rate");
   }
-  core::MeterSpec spec{.algorithm = rule.algorithm, .rate = {.units = rate->units, .period = rate->period}};
+  core::MeterSpec spec{.algorithm = rule.algorithm,
+                       .rate = {.units = rate->units, .period = rate->period}};
   spec.rate.burst = bucket ? rule.burst.value_or(std::max<int64_t>(rate->units, 1)) : rate->units;
   return spec;
 }

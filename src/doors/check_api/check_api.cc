@@ -21,7 +21,9 @@ constexpr Endpoint kEndpoints[] = {{"POST", "/v1/check"},
                                    {"GET, HEAD", "/v1/limits"},
                                    {"GET, POST", "/v1/authorize"}};
 
-decide::Costs CostsOf(const json::UnitAmounts& amounts) { return {.amount = amounts.amount, .given = amounts.given}; }
+decide::Costs CostsOf(const json::UnitAmounts& amounts) {
+  return {.amount = amounts.amount, .given = amounts.given};
+}
 
 const policy::Secret& TokenOf(const policy::Policy& policy) {
   static const policy::Secret kNone;
@@ -35,7 +37,8 @@ bool WantsStatus(const http1::RequestHead& head) {
   return uri::FindQueryParam(head.query, "status", scratch) == "429";
 }
 
-void AppendSettled(std::string_view reservation, const decide::Settled& settled, wire::Buffer& out) {
+void AppendSettled(std::string_view reservation, const decide::Settled& settled,
+                   wire::Buffer& out) {
   json::Writer writer(out);
   writer.BeginObject().Key("reservation").String(reservation).Key("charged").BeginObject();
   for (int i = 0; i < kUnitCount; ++i) {
@@ -58,7 +61,9 @@ Error UnknownReservation() { return {ErrorCode::kNotFound, "reservation: unknown
 }  // namespace
 
 CheckApi::CheckApi(decide::Worker& worker, uint64_t jitter_seed)
-    : worker_(worker), forward_auth_(worker, jitter_seed ^ 0x9e3779b97f4a7c15u), random_(jitter_seed) {}
+    : worker_(worker),
+      forward_auth_(worker, jitter_seed ^ 0x9e3779b97f4a7c15u),
+      random_(jitter_seed) {}
 
 CheckApi::CheckApi(decide::Worker& worker) : CheckApi(worker, decide::RandomIds().Next().low) {}
 
@@ -67,8 +72,8 @@ void CheckApi::Answer(const net::HttpRequest& request, http1::ResponseWriter& an
   const policy::Secret& token = TokenOf(worker_.policy());
   if (head.path == "/v1/authorize") return forward_auth_.Answer(request, token, answer);
   if (!MayAsk(request, token)) {
-    return AnswerError(request, 401, "unauthenticated", "Authorization: Bearer with this door's token is required",
-                       answer);
+    return AnswerError(request, 401, "unauthenticated",
+                       "Authorization: Bearer with this door's token is required", answer);
   }
   const bool post = head.method_id == http1::Method::kPost;
   if (head.path == "/v1/check" && post) return AnswerCheck(request, answer);
@@ -82,7 +87,8 @@ void CheckApi::Answer(const net::HttpRequest& request, http1::ResponseWriter& an
 }
 
 void CheckApi::AnswerCheck(const net::HttpRequest& request, http1::ResponseWriter& answer) {
-  if (!parser_.ParseCheck(request.body)) return AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
+  if (!parser_.ParseCheck(request.body))
+    return AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
   const core::Now now = NowOf(request);
   if (parser_.is_batch()) return AnswerBatch(request, now, answer);
   const bool wants_status = WantsStatus(request.head);
@@ -101,7 +107,8 @@ void CheckApi::AnswerCheck(const net::HttpRequest& request, http1::ResponseWrite
   answer.EndBody();
 }
 
-void CheckApi::AnswerBatch(const net::HttpRequest& request, core::Now now, http1::ResponseWriter& answer) {
+void CheckApi::AnswerBatch(const net::HttpRequest& request, core::Now now,
+                           http1::ResponseWriter& answer) {
   BeginAnswer(request, 200, "application/json", answer);
   answer.BeginBody();
   wire::Buffer& out = answer.out();
@@ -125,7 +132,8 @@ void CheckApi::AnswerBatch(const net::HttpRequest& request, core::Now now, http1
   answer.EndBody();
 }
 
-Result<const decide::Verdict*> CheckApi::DecideItem(const json::CheckItem& item, bool for_headers, core::Now now) {
+Result<const decide::Verdict*> CheckApi::DecideItem(const json::CheckItem& item, bool for_headers,
+                                                    core::Now now) {
   decide::DecideOptions options{.door = metrics::Door::kApi,
                                 .missing = policy::Missing::kSkip,
                                 .peek = item.peek,
@@ -145,14 +153,16 @@ Result<const decide::Verdict*> CheckApi::DecideItem(const json::CheckItem& item,
   return worker_.Decide(call_.attributes(), CostsOf(item.cost), options, now);
 }
 
-Result<const decide::Verdict*> CheckApi::DecideRule(const json::CheckItem& item, const decide::DecideOptions& options,
+Result<const decide::Verdict*> CheckApi::DecideRule(const json::CheckItem& item,
+                                                    const decide::DecideOptions& options,
                                                     core::Now now) {
   const Result<core::MeterSpec> spec = SpecOf(*item.rule);
   if (!spec) return std::unexpected(spec.error());
   const uint8_t requests_only = static_cast<uint8_t>(1u << static_cast<unsigned>(Unit::kRequests));
-  if (item.cost.given != requests_only) return InvalidArgument("cost: a rule that comes with the call counts requests");
-  return worker_.DecideAdHoc({.key = item.key, .spec = *spec, .name = "ad-hoc"}, item.cost[Unit::kRequests], options,
-                             now);
+  if (item.cost.given != requests_only)
+    return InvalidArgument("cost: a rule that comes with the call counts requests");
+  return worker_.DecideAdHoc({.key = item.key, .spec = *spec, .name = "ad-hoc"},
+                             item.cost[Unit::kRequests], options, now);
 }
 
 void CheckApi::AnswerSettle(const net::HttpRequest& request, http1::ResponseWriter& answer) {
@@ -162,7 +172,8 @@ void CheckApi::AnswerSettle(const net::HttpRequest& request, http1::ResponseWrit
   }
   const std::optional<decide::ReservationId> id = decide::ParseReservationId(settle.reservation);
   if (!id) return AnswerError(request, UnknownReservation(), answer);
-  AnswerSettled(request, settle.reservation, worker_.Settle(*id, CostsOf(settle.actual), NowOf(request)), answer);
+  AnswerSettled(request, settle.reservation,
+                worker_.Settle(*id, CostsOf(settle.actual), NowOf(request)), answer);
 }
 
 void CheckApi::AnswerRelease(const net::HttpRequest& request, http1::ResponseWriter& answer) {

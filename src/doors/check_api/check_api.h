@@ -1,4 +1,5 @@
-// The decision API: POST /v1/check, /v1/settle, /v1/release, GET /v1/limits, and /v1/authorize (forward_auth/).
+// The decision API: POST /v1/check, /v1/settle, /v1/release, GET /v1/limits, and /v1/authorize
+// (forward_auth/).
 //
 //   doors::CheckApi api(worker);                                  // one per loop
 //   loop.Spawn(net::ServeHttp(std::move(stream), api, options, drain));
@@ -31,9 +32,10 @@ class CheckApi final : public net::HttpService {
   void AnswerRelease(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerLimits(const net::HttpRequest& request, http1::ResponseWriter& answer);
 
-  Result<const decide::Verdict*> DecideItem(const json::CheckItem& item, bool for_headers, core::Now now);
-  Result<const decide::Verdict*> DecideRule(const json::CheckItem& item, const decide::DecideOptions& options,
+  Result<const decide::Verdict*> DecideItem(const json::CheckItem& item, bool for_headers,
                                             core::Now now);
+  Result<const decide::Verdict*> DecideRule(const json::CheckItem& item,
+                                            const decide::DecideOptions& options, core::Now now);
   core::Now NowOf(const net::HttpRequest& request) {
     return worker_.engine().NowAt(request.now_ns, request.wall_ns);
   }

@@ -1,4 +1,5 @@
-// What one policy check costs beyond the system calls: head parsed, JSON parsed, decided, answer written.
+// What one policy check costs beyond the system calls: head parsed, JSON parsed, decided, answer
+// written.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -14,15 +15,18 @@ namespace {
 
 void BM_PolicyCheck(benchmark::State& state) {
   SimulatedClock clock;
-  auto policy = policy::Policy::FromText("limits: [{name: per-client, per: [client], rate: 1000000000/s}]", "bench.yaml",
-                                         [](std::string_view) { return std::nullopt; });
+  auto policy =
+      policy::Policy::FromText("limits: [{name: per-client, per: [client], rate: 1000000000/s}]",
+                               "bench.yaml", [](std::string_view) { return std::nullopt; });
   auto engine = decide::Engine::Create({.policy = *policy, .clock = &clock}).value();
   decide::Worker worker(*engine, 0);
   CheckApi api(worker, 1);
-  const std::string body = R"({"attributes":{"client":"alice","path":"/v1/chat/completions"},"cost":{"requests":1}})";
-  const std::string text = "POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1:8081\r\nUser-Agent: wrk\r\nAccept: */*\r\n"
-                           "Content-Type: application/json\r\nContent-Length: " +
-                           std::to_string(body.size()) + "\r\n\r\n";
+  const std::string body =
+      R"({"attributes":{"client":"alice","path":"/v1/chat/completions"},"cost":{"requests":1}})";
+  const std::string text =
+      "POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1:8081\r\nUser-Agent: wrk\r\nAccept: */*\r\n"
+      "Content-Type: application/json\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n";
   const net::Endpoint peer = net::Endpoint::Parse("127.0.0.1:40000").value();
   const int64_t wall_ns = clock.RealtimeNs();
   const std::string_view date = net::HttpDateOf(wall_ns);
@@ -33,7 +37,13 @@ void BM_PolicyCheck(benchmark::State& state) {
     out.Clear();
     http1::ParseRequestHead(text, {}, head);
     http1::ResponseWriter answer(out);
-    api.Answer({.head = head, .body = body, .peer = peer, .now_ns = now_ns += 100, .wall_ns = wall_ns, .date = date}, answer);
+    api.Answer({.head = head,
+                .body = body,
+                .peer = peer,
+                .now_ns = now_ns += 100,
+                .wall_ns = wall_ns,
+                .date = date},
+               answer);
     benchmark::DoNotOptimize(out.data());
   }
 }

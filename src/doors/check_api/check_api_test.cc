@@ -13,7 +13,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 struct Api {
-  explicit Api(const std::string& yaml) : weir(yaml), service(*weir.worker, /*jitter_seed=*/1), client(service, weir) {}
+  explicit Api(const std::string& yaml)
+      : weir(yaml), service(*weir.worker, /*jitter_seed=*/1), client(service, weir) {}
   DoorAnswer Check(const std::string& body, const std::string& query = "") {
     return client.Post("/v1/check" + query, body);
   }
@@ -22,23 +23,29 @@ struct Api {
   DoorClient client;
 };
 
-std::string Client(const std::string& name) { return R"({"attributes":{"client":")" + name + R"("}})"; }
+std::string Client(const std::string& name) {
+  return R"({"attributes":{"client":")" + name + R"("}})";
+}
 
 TEST(CheckApiTest, AnAnswerInFull) {
   Api api("limits: [{name: per-client, per: [client], rate: 300/min, burst: 50}]");
   const DoorAnswer allowed = api.Check(Client("alice"));
-  EXPECT_EQ(allowed.head,
-            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: Mon, 30 Nov 2026 20:00:00 GMT\r\n"
-            "Content-Length: " + std::to_string(allowed.body.size()) + "\r\n");
-  EXPECT_EQ(allowed.body,
-            R"({"allowed":true,"denied_by":[],"source":"memory","retry_after_ms":0,"reservation":null,)"
-            R"("limits":[{"name":"per-client","unit":"requests","allowed":true,"quota":50,"remaining":49,)"
-            R"("reset_after_ms":200,"retry_after_ms":0,"shadow":false}]})");
+  EXPECT_EQ(
+      allowed.head,
+      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: Mon, 30 Nov 2026 20:00:00 GMT\r\n"
+      "Content-Length: " +
+          std::to_string(allowed.body.size()) + "\r\n");
+  EXPECT_EQ(
+      allowed.body,
+      R"({"allowed":true,"denied_by":[],"source":"memory","retry_after_ms":0,"reservation":null,)"
+      R"("limits":[{"name":"per-client","unit":"requests","allowed":true,"quota":50,"remaining":49,)"
+      R"("reset_after_ms":200,"retry_after_ms":0,"shadow":false}]})");
   for (int i = 1; i < 50; ++i) api.Check(Client("alice"));
-  EXPECT_EQ(api.Check(Client("alice")).body,
-            R"({"allowed":false,"denied_by":["per-client"],"source":"memory","retry_after_ms":200,"reservation":null,)"
-            R"("limits":[{"name":"per-client","unit":"requests","allowed":false,"quota":50,"remaining":0,)"
-            R"("reset_after_ms":10000,"retry_after_ms":200,"shadow":false}]})");
+  EXPECT_EQ(
+      api.Check(Client("alice")).body,
+      R"({"allowed":false,"denied_by":["per-client"],"source":"memory","retry_after_ms":200,"reservation":null,)"
+      R"("limits":[{"name":"per-client","unit":"requests","allowed":false,"quota":50,"remaining":0,)"
+      R"("reset_after_ms":10000,"retry_after_ms":200,"shadow":false}]})");
 }
 
 TEST(CheckApiTest, Case4_WaitAndHeaderOverHttp) {
@@ -64,31 +71,42 @@ TEST(CheckApiTest, Case16_NegativeCostIs400AndChangesNothing) {
 
 TEST(CheckApiTest, Case19_ResetCountsTheWholeCost) {
   Api api("limits: [{name: a, per: [client], rate: 10/60s}]");
-  EXPECT_TRUE(api.Check(R"({"attributes":{"client":"x"},"cost":5})").Has(R"("reset_after_ms":30000)"));
+  EXPECT_TRUE(
+      api.Check(R"({"attributes":{"client":"x"},"cost":5})").Has(R"("reset_after_ms":30000)"));
 }
 
 TEST(CheckApiTest, Case29_FractionsWordsAndHugeCostsAre400NamingTheField) {
   Api api("limits: [{name: a, per: [client], rate: 10 tokens/hour}]");
-  for (const char* cost : {R"({"tokens":1.5})", R"({"tokens":"abc"})", R"({"tokens":1e30})", R"({"tokens":-1})"}) {
-    const DoorAnswer answer = api.Check(std::string(R"({"attributes":{"client":"x"},"cost":)") + cost + "}");
+  for (const char* cost :
+       {R"({"tokens":1.5})", R"({"tokens":"abc"})", R"({"tokens":1e30})", R"({"tokens":-1})"}) {
+    const DoorAnswer answer =
+        api.Check(std::string(R"({"attributes":{"client":"x"},"cost":)") + cost + "}");
     EXPECT_EQ(answer.status, 400) << cost;
     EXPECT_TRUE(answer.Has("cost.tokens")) << answer.body;
   }
-  EXPECT_TRUE(api.Check(R"({"attributes":{"client":"x"},"cost":{"tokens":1}})").Has(R"("remaining":9)"));
+  EXPECT_TRUE(
+      api.Check(R"({"attributes":{"client":"x"},"cost":{"tokens":1}})").Has(R"("remaining":9)"));
 }
 
 TEST(CheckApiTest, Case32a_RefusedBySpecialSpendsNothingOfGroup) {
-  Api api("limits: [{name: group, rate: 10/min}, {name: special, rate: 3/min, match: {path: /special}}]");
+  Api api(
+      "limits: [{name: group, rate: 10/min}, {name: special, rate: 3/min, match: {path: "
+      "/special}}]");
   int special = 0;
   int group = 0;
-  for (int i = 0; i < 5; ++i) special += api.Check(R"({"attributes":{"path":"/special"}})").Has(R"("allowed":true,"denied_by)");
-  for (int i = 0; i < 8; ++i) group += api.Check(R"({"attributes":{"path":"/x"}})").Has(R"("allowed":true,"denied_by)");
+  for (int i = 0; i < 5; ++i)
+    special +=
+        api.Check(R"({"attributes":{"path":"/special"}})").Has(R"("allowed":true,"denied_by)");
+  for (int i = 0; i < 8; ++i)
+    group += api.Check(R"({"attributes":{"path":"/x"}})").Has(R"("allowed":true,"denied_by)");
   EXPECT_EQ(special, 3);
   EXPECT_EQ(group, 7);
 }
 
 TEST(CheckApiTest, Case40_ACallWithoutAnAttributeOfAnotherLimit) {
-  Api api("attributes: [tenant]\nlimits: [{name: t, per: [tenant], rate: 1/hour}, {name: c, per: [client], rate: 2/hour}]");
+  Api api(
+      "attributes: [tenant]\nlimits: [{name: t, per: [tenant], rate: 1/hour}, {name: c, per: "
+      "[client], rate: 2/hour}]");
   EXPECT_TRUE(api.Check(Client("x")).Has(R"("remaining":1)"));
   EXPECT_TRUE(api.Check(Client("x")).Has(R"("remaining":0)"));
   EXPECT_TRUE(api.Check(Client("x")).Has(R"("denied_by":["c"])"));
@@ -112,7 +130,9 @@ limits:
 }
 
 TEST(CheckApiTest, Case53_TheResetStaysWhenNothingRemains) {
-  Api api("answers: {x_ratelimit_reset: seconds}\nlimits: [{name: w, rate: 2/min, algorithm: fixed_window, align: calendar}]");
+  Api api(
+      "answers: {x_ratelimit_reset: seconds}\nlimits: [{name: w, rate: 2/min, algorithm: "
+      "fixed_window, align: calendar}]");
   api.weir.Advance(seconds(10));
   const char* remaining[] = {"1", "0", "0", "0"};
   for (const char* left : remaining) {
@@ -137,7 +157,8 @@ TEST(CheckApiTest, Case63_PortsAndSpellingsOfOneAddress) {
   Api api("limits: [{name: ip, per: [ip], rate: 5/hour}]");
   int allowed = 0;
   for (int port = 52241; port <= 52252; ++port) {
-    allowed += api.Check(R"({"attributes":{"ip":"203.0.113.7:)" + std::to_string(port) + R"("}})").Has(R"("denied_by":[])");
+    allowed += api.Check(R"({"attributes":{"ip":"203.0.113.7:)" + std::to_string(port) + R"("}})")
+                   .Has(R"("denied_by":[])");
   }
   EXPECT_EQ(allowed, 5);
   EXPECT_TRUE(api.Check(R"({"attributes":{"ip":"[2001:db8::1]:443"}})").Has(R"("remaining":4)"));
@@ -147,11 +168,12 @@ TEST(CheckApiTest, Case63_PortsAndSpellingsOfOneAddress) {
 
 TEST(CheckApiTest, Case70_NoTwoTuplesShareACounter) {
   Api api("attributes: [user]\nlimits: [{name: a, per: [client, user], rate: 1/hour}]");
-  const std::pair<const char*, const char*> tuples[] = {{"ab", "c"},  {"a", "bc"},   {"a|b", "c"}, {"a", "b|c"},
-                                                        {"a:b", "c"}, {"a", "b:c"}, {"a_b", ""},  {"a", "b"},
-                                                        {"x}{y", ""}};
+  const std::pair<const char*, const char*> tuples[] = {{"ab", "c"},  {"a", "bc"},  {"a|b", "c"},
+                                                        {"a", "b|c"}, {"a:b", "c"}, {"a", "b:c"},
+                                                        {"a_b", ""},  {"a", "b"},   {"x}{y", ""}};
   for (const auto& [client, user] : tuples) {
-    const std::string body = std::string(R"({"attributes":{"client":")") + client + R"(","user":")" + user + R"("}})";
+    const std::string body =
+        std::string(R"({"attributes":{"client":")") + client + R"(","user":")" + user + R"("}})";
     EXPECT_TRUE(api.Check(body).Has(R"("denied_by":[])")) << body;
     EXPECT_TRUE(api.Check(body).Has(R"("denied_by":["a"])")) << body;
   }
@@ -159,7 +181,12 @@ TEST(CheckApiTest, Case70_NoTwoTuplesShareACounter) {
 
 TEST(CheckApiTest, Case71_OddKeysAreDistinctOrRefused) {
   Api api("limits: [{name: a, per: [client], rate: 1/hour}]");
-  const std::string keys[] = {"", "a\\r\\nb", "a\\u0000b", "\xc3\xa9", "e\xcc\x81", std::string(4096, 'k'),
+  const std::string keys[] = {"",
+                              "a\\r\\nb",
+                              "a\\u0000b",
+                              "\xc3\xa9",
+                              "e\xcc\x81",
+                              std::string(4096, 'k'),
                               std::string(1 << 19, 'k')};
   for (const std::string& key : keys) {
     EXPECT_TRUE(api.Check(Client(key)).Has(R"("denied_by":[])")) << key.substr(0, 20);
@@ -191,14 +218,17 @@ TEST(CheckApiTest, BatchesAnswerItemByItem) {
 TEST(CheckApiTest, PeekChangesNothing) {
   Api api("limits: [{name: a, per: [client], rate: 1/hour}]");
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(api.Check(R"({"attributes":{"client":"x"},"peek":true})").Has(R"("allowed":true,"denied_by":[])"));
+    EXPECT_TRUE(api.Check(R"({"attributes":{"client":"x"},"peek":true})")
+                    .Has(R"("allowed":true,"denied_by":[])"));
   }
 }
 
 TEST(CheckApiTest, UsdIsShownInMicros) {
   Api api("limits: [{name: m, per: [client], rate: 50 usd/day}]");
   const DoorAnswer answer = api.Check(R"({"attributes":{"client":"x"},"cost":{"usd":0.25}})");
-  EXPECT_TRUE(answer.Has(R"("unit":"usd_micros","allowed":true,"quota":50000000,"remaining":49750000)")) << answer.body;
+  EXPECT_TRUE(
+      answer.Has(R"("unit":"usd_micros","allowed":true,"quota":50000000,"remaining":49750000)"))
+      << answer.body;
 }
 
 TEST(CheckApiTest, PathsAreCanonicalAndMistakesAreNamed) {
@@ -226,8 +256,16 @@ TEST(CheckApiTest, UnknownPathsAndMethods) {
 TEST(CheckApiTest, TheTokenIsAskedForAndCompared) {
   Api api("listen: {api: {address: 127.0.0.1:0, token: open-sesame-0123456789}}\nlimits: []");
   EXPECT_EQ(api.Check("{}").status, 401);
-  EXPECT_EQ(api.client.Post("/v1/check", R"({"attributes":{}})", "Authorization: Bearer open-sesame-012345678X\r\n").status, 401);
-  EXPECT_EQ(api.client.Post("/v1/check", R"({"attributes":{}})", "Authorization: Bearer open-sesame-0123456789\r\n").status, 200);
+  EXPECT_EQ(api.client
+                .Post("/v1/check", R"({"attributes":{}})",
+                      "Authorization: Bearer open-sesame-012345678X\r\n")
+                .status,
+            401);
+  EXPECT_EQ(api.client
+                .Post("/v1/check", R"({"attributes":{}})",
+                      "Authorization: Bearer open-sesame-0123456789\r\n")
+                .status,
+            200);
 }
 
 }  // namespace

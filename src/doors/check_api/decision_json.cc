@@ -34,7 +34,9 @@ void AppendLimit(const decide::LimitVerdict& limit, wire::Buffer& out) {
 
 }  // namespace
 
-std::string_view JsonUnitName(Unit unit) { return unit == Unit::kUsd ? "usd_micros" : UnitName(unit); }
+std::string_view JsonUnitName(Unit unit) {
+  return unit == Unit::kUsd ? "usd_micros" : UnitName(unit);
+}
 
 void AppendMilliseconds(int64_t ns, wire::Buffer& out) {
   if (ns == core::kNever) return out.Append("null");

@@ -1,6 +1,7 @@
 // A verdict as the decision API shows it:
-//   {"allowed":false,"denied_by":["per-client"],"source":"memory","retry_after_ms":144,"reservation":null,"limits":[...]}
-// Waits are rounded up to milliseconds; null where waiting never helps. usd is shown in micro-dollars, as `usd_micros`.
+//   {"allowed":false,"denied_by":["a"],"source":"memory","retry_after_ms":144,...,"limits":[...]}
+// Waits are rounded up to milliseconds; null where waiting never helps. usd is shown in
+// micro-dollars, as `usd_micros`.
 //
 //   AppendDecision(verdict, answer.out());
 //

@@ -11,10 +11,11 @@ namespace {
 using std::chrono::seconds;
 
 struct Api {
-  explicit Api(const std::string& yaml) : weir(yaml), service(*weir.worker, 1), client(service, weir) {}
+  explicit Api(const std::string& yaml)
+      : weir(yaml), service(*weir.worker, 1), client(service, weir) {}
   std::string Reserve(const std::string& cost, const std::string& reserve = "true") {
-    const DoorAnswer answer = client.Post(
-        "/v1/check", R"({"attributes":{"client":"x"},"cost":)" + cost + R"(,"reserve":)" + reserve + "}");
+    const DoorAnswer answer = client.Post("/v1/check", R"({"attributes":{"client":"x"},"cost":)" +
+                                                           cost + R"(,"reserve":)" + reserve + "}");
     const size_t at = answer.body.find(R"("reservation":")");
     EXPECT_NE(at, std::string::npos) << answer.body;
     return at == std::string::npos ? "" : answer.body.substr(at + 15, 32);
@@ -22,7 +23,9 @@ struct Api {
   DoorAnswer Settle(const std::string& id, const std::string& actual) {
     return client.Post("/v1/settle", R"({"reservation":")" + id + R"(","actual":)" + actual + "}");
   }
-  DoorAnswer Release(const std::string& id) { return client.Post("/v1/release", R"({"reservation":")" + id + R"("})"); }
+  DoorAnswer Release(const std::string& id) {
+    return client.Post("/v1/release", R"({"reservation":")" + id + R"("})");
+  }
   DoorAnswer Check(const std::string& cost, const std::string& more = "") {
     return client.Post("/v1/check", R"({"attributes":{"client":"x"},"cost":)" + cost + more + "}");
   }
@@ -49,7 +52,8 @@ TEST(ReservationApiTest, Case85_NoRefundOfWhatTimeGaveBack) {
   const std::string id = api.Reserve(R"({"tokens":1000})", R"({"ttl":"10m"})");
   api.weir.Advance(seconds(60));
   EXPECT_TRUE(api.Check(R"({"tokens":1000})").Has(R"("denied_by":[])"));
-  EXPECT_EQ(api.Settle(id, R"({"tokens":46})").body, R"({"reservation":")" + id + R"(","charged":{"tokens":46}})");
+  EXPECT_EQ(api.Settle(id, R"({"tokens":46})").body,
+            R"({"reservation":")" + id + R"(","charged":{"tokens":46}})");
   EXPECT_TRUE(api.Check(R"({"tokens":0})", R"(,"peek":true)").Has(R"("remaining":0)"));
 }
 
@@ -68,10 +72,11 @@ TEST(ReservationApiTest, UnknownAndExpiredAre404) {
 TEST(ReservationApiTest, ParallelSlots) {
   Api api("limits: [{name: p, per: [client], parallel: 1}]");
   const std::string id = api.Reserve("1");
-  EXPECT_EQ(api.Check("1").body,
-            R"({"allowed":false,"denied_by":["p"],"source":"memory","retry_after_ms":1000,"reservation":null,)"
-            R"("limits":[{"name":"p","unit":"parallel","allowed":false,"quota":1,"remaining":0,)"
-            R"("reset_after_ms":null,"retry_after_ms":1000,"shadow":false}]})");
+  EXPECT_EQ(
+      api.Check("1").body,
+      R"({"allowed":false,"denied_by":["p"],"source":"memory","retry_after_ms":1000,"reservation":null,)"
+      R"("limits":[{"name":"p","unit":"parallel","allowed":false,"quota":1,"remaining":0,)"
+      R"("reset_after_ms":null,"retry_after_ms":1000,"shadow":false}]})");
   EXPECT_EQ(api.Release(id).status, 200);
   EXPECT_TRUE(api.Check("1").Has(R"("denied_by":[])"));
 }

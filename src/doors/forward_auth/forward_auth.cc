@@ -26,8 +26,8 @@ bool BearsToken(const http1::RequestHead& head, const policy::Secret& token) {
   return field != nullptr && EqualSecrets(field->value, token.Reveal());
 }
 
-std::string_view Either(const http1::RequestHead& head, std::string_view name, std::string_view other,
-                        std::string_view otherwise) {
+std::string_view Either(const http1::RequestHead& head, std::string_view name,
+                        std::string_view other, std::string_view otherwise) {
   const http1::HeaderField* field = head.headers.Find(name);
   if (field == nullptr && !other.empty()) field = head.headers.Find(other);
   return field != nullptr ? field->value : otherwise;
@@ -57,22 +57,26 @@ Result<void> ForwardAuth::Describe(const http1::RequestHead& head, const Origina
   return call_.SetPath(original.uri);
 }
 
-void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& token, http1::ResponseWriter& answer) {
+void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& token,
+                         http1::ResponseWriter& answer) {
   const http1::RequestHead& head = request.head;
   const identity::IdentityResolver& resolver = worker_.identity();
   const identity::IpAddress peer = PeerAddress(request.peer);
   const bool trusted = resolver.options().trusted_proxies.Contains(peer);
   if (!token.empty() && !trusted && !BearsToken(head, token)) {
-    return AnswerError(request, 401, "unauthenticated",
-                       "X-Weir-Token with this door's token is required of peers outside identity.trusted_proxies",
-                       answer);
+    return AnswerError(
+        request, 401, "unauthenticated",
+        "X-Weir-Token with this door's token is required of peers outside identity.trusted_proxies",
+        answer);
   }
   const std::optional<int> deny_status = DenyStatus(head);
-  if (!deny_status) return AnswerError(request, 400, "invalid_argument", "deny: must be 403 or 429", answer);
+  if (!deny_status)
+    return AnswerError(request, 400, "invalid_argument", "deny: must be 403 or 429", answer);
 
   identity::IdentityRequest who_asks(resolver, peer);
   for (const http1::HeaderField& field : head.headers) who_asks.Offer(field.name, field.value);
-  const identity::Identity who = resolver.Resolve(who_asks, worker_.identity_cache(), request.wall_ns);
+  const identity::Identity who =
+      resolver.Resolve(who_asks, worker_.identity_cache(), request.wall_ns);
   const Result<void> described = Describe(head, OriginalOf(head, trusted), who);
   if (!described) return AnswerError(request, described.error(), answer);
 
@@ -85,7 +89,8 @@ void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& 
                      worker_.engine().NowAt(request.now_ns, request.wall_ns));
   if (!decided) return AnswerError(request, decided.error(), answer);
   const decide::Verdict& verdict = **decided;
-  // A call without a valid credential was charged to the limits of its address, so that guessing is limited too.
+  // A call without a valid credential was charged to the limits of its address, so that guessing is
+  // limited too.
   if (verdict.allowed && who.outcome != identity::IdentityOutcome::kOk) {
     return AnswerUnauthenticated(request, who.reason, answer);
   }
@@ -100,18 +105,21 @@ void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& 
   }
   const std::string_view path = call_.attributes().Get(policy::kPathAttribute);
   answers::FinishTooManyRequests(verdict, config, answers::ShapeOf(config, path), advice,
-                                 {.wall_ns = request.wall_ns}, head.method_id == http1::Method::kHead, answer);
+                                 {.wall_ns = request.wall_ns},
+                                 head.method_id == http1::Method::kHead, answer);
 }
 
 void ForwardAuth::AnswerUnauthenticated(const net::HttpRequest& request, std::string_view reason,
                                         http1::ResponseWriter& answer) {
   const policy::AnswersConfig& config = worker_.policy().config().answers;
-  const answers::BodyShape shape = answers::ShapeOf(config, call_.attributes().Get(policy::kPathAttribute));
+  const answers::BodyShape shape =
+      answers::ShapeOf(config, call_.attributes().Get(policy::kPathAttribute));
   wire::Buffer body;
   answers::AppendErrorBody(shape, 401, reason, {}, body);
   BeginAnswer(request, 401, answers::ContentTypeOf(shape), answer);
   answer.TrustedFields("WWW-Authenticate: Bearer\r\nCache-Control: no-store\r\n");
-  if (request.head.method_id == http1::Method::kHead) return answer.EndHeadOnly(static_cast<int64_t>(body.size()));
+  if (request.head.method_id == http1::Method::kHead)
+    return answer.EndHeadOnly(static_cast<int64_t>(body.size()));
   answer.Body(body.View());
 }
 

@@ -1,11 +1,13 @@
-// /v1/authorize: decides for another proxy, as Traefik's ForwardAuth, Caddy's forward_auth and nginx's auth_request ask:
-// 200 lets the call pass, 429 (with ?deny=403: 403, which is what auth_request understands) refuses it, 401 wants a
-// credential. Limit headers are on all of them, so that the proxy can copy them.
+// /v1/authorize: decides for another proxy, as Traefik's ForwardAuth, Caddy's forward_auth and
+// nginx's auth_request ask: 200 lets the call pass, 429 (with ?deny=403: 403, which is what
+// auth_request understands) refuses it, 401 wants a credential. Limit headers are on all of them,
+// so that the proxy can copy them.
 //
-// The call is described by X-Forwarded-Method, -Uri, -Host and -For, or X-Original-Method and -URI, of a peer in
-// identity.trusted_proxies. From any other peer these are ignored, and the request to /v1/authorize itself is what is
-// decided. Identity is read from the request's own headers, as at the gateway; Authorization belongs to the client, so
-// a door with a token takes it as X-Weir-Token, and asks trusted proxies for none.
+// The call is described by X-Forwarded-Method, -Uri, -Host and -For, or X-Original-Method and -URI,
+// of a peer in identity.trusted_proxies. From any other peer these are ignored, and the request to
+// /v1/authorize itself is what is decided. Identity is read from the request's own headers, as at
+// the gateway; Authorization belongs to the client, so a door with a token takes it as
+// X-Weir-Token, and asks trusted proxies for none.
 //
 //   ForwardAuth forward_auth(worker, seed);        // one per loop
 //   forward_auth.Answer(request, token, answer);
@@ -26,9 +28,11 @@ namespace weir::doors {
 
 class ForwardAuth {
  public:
-  ForwardAuth(decide::Worker& worker, uint64_t jitter_seed) : worker_(worker), random_(jitter_seed) {}
+  ForwardAuth(decide::Worker& worker, uint64_t jitter_seed)
+      : worker_(worker), random_(jitter_seed) {}
 
-  void Answer(const net::HttpRequest& request, const policy::Secret& token, http1::ResponseWriter& answer);
+  void Answer(const net::HttpRequest& request, const policy::Secret& token,
+              http1::ResponseWriter& answer);
 
  private:
   // The call that the proxy asks about.
@@ -38,8 +42,10 @@ class ForwardAuth {
     std::string_view host;
   };
   static Original OriginalOf(const http1::RequestHead& head, bool trusted);
-  Result<void> Describe(const http1::RequestHead& head, const Original& original, const identity::Identity& who);
-  void AnswerUnauthenticated(const net::HttpRequest& request, std::string_view reason, http1::ResponseWriter& answer);
+  Result<void> Describe(const http1::RequestHead& head, const Original& original,
+                        const identity::Identity& who);
+  void AnswerUnauthenticated(const net::HttpRequest& request, std::string_view reason,
+                             http1::ResponseWriter& answer);
 
   decide::Worker& worker_;
   CallAttributes call_;

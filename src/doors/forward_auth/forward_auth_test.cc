@@ -17,7 +17,8 @@ limits:
 )";
 
 struct Auth {
-  explicit Auth(const std::string& yaml) : weir(yaml), service(*weir.worker, 1), client(service, weir) {}
+  explicit Auth(const std::string& yaml)
+      : weir(yaml), service(*weir.worker, 1), client(service, weir) {}
   DoorAnswer Ask(const std::string& fields, const std::string& query = "") {
     return client.Get("/v1/authorize" + query, fields);
   }
@@ -27,7 +28,8 @@ struct Auth {
 };
 
 constexpr const char* kChat =
-    "X-Forwarded-Method: POST\r\nX-Forwarded-Uri: /v1/chat/completions?x=1\r\nX-Forwarded-Host: ai.test\r\n"
+    "X-Forwarded-Method: POST\r\nX-Forwarded-Uri: /v1/chat/completions?x=1\r\nX-Forwarded-Host: "
+    "ai.test\r\n"
     "X-Forwarded-For: 198.51.100.9\r\nAuthorization: Bearer sk-1\r\n";
 
 TEST(ForwardAuthTest, DecidesTheOriginalCall) {
@@ -49,7 +51,8 @@ TEST(ForwardAuthTest, DecidesTheOriginalCall) {
 
 TEST(ForwardAuthTest, NginxNamesTheCallByXOriginal) {
   Auth auth(kTrusting);
-  const std::string fields = "X-Original-Method: POST\r\nX-Original-URI: /v1/chat/x\r\nx-api-key: k\r\n";
+  const std::string fields =
+      "X-Original-Method: POST\r\nX-Original-URI: /v1/chat/x\r\nx-api-key: k\r\n";
   EXPECT_EQ(auth.Ask(fields).Field("X-RateLimit-Limit"), "2");
 }
 
@@ -57,13 +60,18 @@ TEST(ForwardAuthTest, Case62_OnlyTrustedPeersNameAddresses) {
   Auth auth(kTrusting);
   int trusted = 0;
   for (int i = 0; i < 12; ++i) {
-    trusted += auth.Ask("X-Forwarded-For: 10.9.8." + std::to_string(i) + ", 198.51.100.9\r\n").status == 200 ? 1 : 0;
+    trusted +=
+        auth.Ask("X-Forwarded-For: 10.9.8." + std::to_string(i) + ", 198.51.100.9\r\n").status ==
+                200
+            ? 1
+            : 0;
   }
   EXPECT_EQ(trusted, 5);
   auth.client.SetPeer("203.0.113.50:1000");
   int untrusted = 0;
   for (int i = 0; i < 12; ++i) {
-    untrusted += auth.Ask("X-Forwarded-For: 10.9.8." + std::to_string(i) + "\r\n").status == 200 ? 1 : 0;
+    untrusted +=
+        auth.Ask("X-Forwarded-For: 10.9.8." + std::to_string(i) + "\r\n").status == 200 ? 1 : 0;
   }
   EXPECT_EQ(untrusted, 5);
 }
@@ -79,9 +87,13 @@ TEST(ForwardAuthTest, AnInvalidCredentialIs401AndChargedToTheAddress) {
 }
 
 TEST(ForwardAuthTest, TheDoorsTokenDoesNotUseTheClientsAuthorization) {
-  Auth auth("listen: {api: {address: 127.0.0.1:0, token: open-sesame-0123456789}}\nlimits: [{name: a, rate: 9/hour}]");
+  Auth auth(
+      "listen: {api: {address: 127.0.0.1:0, token: open-sesame-0123456789}}\nlimits: [{name: a, "
+      "rate: 9/hour}]");
   EXPECT_EQ(auth.Ask("Authorization: Bearer sk-1\r\n").status, 401);
-  EXPECT_EQ(auth.Ask("Authorization: Bearer sk-1\r\nX-Weir-Token: open-sesame-0123456789\r\n").status, 200);
+  EXPECT_EQ(
+      auth.Ask("Authorization: Bearer sk-1\r\nX-Weir-Token: open-sesame-0123456789\r\n").status,
+      200);
 }
 
 }  // namespace

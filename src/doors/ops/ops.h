@@ -1,5 +1,5 @@
-// The door for probes and scrapers: GET /livez (also /healthz), /readyz, /metrics. Nothing here is ever limited, and
-// nothing here is secret.
+// The door for probes and scrapers: GET /livez (also /healthz), /readyz, /metrics. Nothing here is
+// ever limited, and nothing here is secret.
 //
 //   doors::Ops ops(metrics, ready);
 //   loop.Spawn(net::ServeHttp(std::move(stream), ops, options, drain));
@@ -17,7 +17,8 @@ namespace weir::doors {
 class Ops final : public net::HttpService {
  public:
   // `ready` goes off first when the process is asked to end.
-  Ops(const metrics::WeirMetrics& metrics, const std::atomic<bool>& ready) : metrics_(metrics), ready_(ready) {}
+  Ops(const metrics::WeirMetrics& metrics, const std::atomic<bool>& ready)
+      : metrics_(metrics), ready_(ready) {}
 
   void Answer(const net::HttpRequest& request, http1::ResponseWriter& answer) override;
 

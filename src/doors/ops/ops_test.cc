@@ -16,7 +16,8 @@ TEST(OpsTest, Case59_ProbesAndScrapesAreNeverLimitedOrCounted) {
   Ops ops(weir.engine->metrics(), ready);
   DoorClient client(ops, weir);
   for (int i = 0; i < 100; ++i) {
-    for (const char* path : {"/livez", "/healthz", "/readyz", "/metrics"}) ASSERT_EQ(client.Get(path).status, 200);
+    for (const char* path : {"/livez", "/healthz", "/readyz", "/metrics"})
+      ASSERT_EQ(client.Get(path).status, 200);
   }
   EXPECT_EQ(weir.engine->metrics().DecisionCount(metrics::Outcome::kDenied), 2u);
   const DoorAnswer page = client.Get("/metrics");

@@ -1,11 +1,11 @@
 // Parameters of a query string: name=value pairs between '&'.
 //
 //   std::string scratch;
-//   std::optional<std::string_view> client = uri::FindQueryParam("client=a%20b&n=20", "client", scratch);  // "a b"
+//   auto client = uri::FindQueryParam("client=a%20b&n=20", "client", scratch);  // "a b"
 //   uri::ForEachQueryParam(query, [](std::string_view name, std::string_view value) { ... });
 //
-// '+' is a space and %XX a byte, as HTML forms write them; a '%' without two hex digits stands for itself. A name
-// without '=' has the value "". Thread safety: pure functions.
+// '+' is a space and %XX a byte, as HTML forms write them; a '%' without two hex digits stands for
+// itself. A name without '=' has the value "". Thread safety: pure functions.
 #pragma once
 
 #include <optional>
@@ -50,8 +50,10 @@ void ForEachQueryParam(std::string_view query, Visit&& visit) {
     query = end == std::string_view::npos ? std::string_view() : query.substr(end + 1);
     if (pair.empty()) continue;
     const size_t equals = pair.find('=');
-    const std::string_view value = equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
-    visit(DecodeQueryText(pair.substr(0, equals), name_scratch), DecodeQueryText(value, value_scratch));
+    const std::string_view value =
+        equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
+    visit(DecodeQueryText(pair.substr(0, equals), name_scratch),
+          DecodeQueryText(value, value_scratch));
   }
 }
 
