@@ -46,6 +46,7 @@ packages_for() {
       have node && have npm || echo nodejs npm
       python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
       have promtool || echo prometheus
+      echo faketime
       ;;
     bench)
       packages_for build
