@@ -174,7 +174,9 @@ TEST(MemoryStoreStressTest, ReleasesBringEverythingBack) {
           EXPECT_TRUE(store.Release(*charges[c].meter, charges[c].key, outcomes[c].receipt, 1, {}));
         }
       }
-      if (i % 500 == 0) EXPECT_LE(store.TrackedKeys({}), 32);
+      if (i % 500 == 0) {
+        EXPECT_LE(store.TrackedKeys({}), 32);
+      }
     }
   });
   EXPECT_LE(most, 2);

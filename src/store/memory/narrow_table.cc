@@ -24,8 +24,11 @@ struct NarrowTable::Scan {
     Word word;
   };
   bool verified = false;
+  // In order of position; more than so many racing inserters of one key wait for the next pass.
+  static constexpr int kMaxUnverified = 8;
+  bool more_unverified = false;
   int unverified_count = 0;
-  Seen unverified[kWindow * kSlots];  // In order of position.
+  Seen unverified[kMaxUnverified];
   Seen free;     // The first zero slot or tombstone.
   Seen expired;  // The first entry at full quota.
   Seen victim;   // The entry nearest to full quota that is not exhausted.
@@ -99,6 +102,8 @@ NarrowTable::Scan NarrowTable::ScanWindow(base::Key128 key, core::Now now) const
       if (((word.tag ^ key.lo) & kHashMask) == 0 && MeterId(word.tag) != 0) {
         if ((word.tag & kUnverified) == 0) {
           scan.verified = true;
+        } else if (scan.unverified_count == Scan::kMaxUnverified) {
+          scan.more_unverified = true;
         } else {
           scan.unverified[scan.unverified_count++] = {&slot, word};
         }
@@ -159,7 +164,7 @@ NarrowTable::Inserted NarrowTable::Insert(const core::Meter& meter, base::Key128
         known = first.word;
         continue;
       }
-      bool alone = true;
+      bool alone = !scan.more_unverified;
       for (int i = 1; i < scan.unverified_count; ++i) {
         alone &= Bury(scan.unverified[i].slot, scan.unverified[i].word);
       }

@@ -120,7 +120,8 @@ class NarrowTable {
 
  private:
   static constexpr int kSlots = 4;
-  static constexpr int kWindow = 8;
+  // At the largest load one key in 60,000 finds 16 lines full; of 8 lines it would be one in 1,700.
+  static constexpr int kWindow = 16;
   static constexpr uint64_t kUnverified = uint64_t{1} << 16;
   static constexpr uint64_t kHashMask = ~((uint64_t{1} << 17) - 1);
   static constexpr Word kTombstone{kUnverified, 0};  // Meter id 0, which no entry has.
