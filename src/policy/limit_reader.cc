@@ -244,17 +244,19 @@ LimitReader::Common LimitReader::ReadCommon(const MapReader& map) {
       reader_.Fail(value->mark, what_ + ": these options need `algorithm: sliding_counter`");
     }
     const MapReader options(reader_, *value, what_ + ": sliding_counter", {"strict", "buckets"});
+    bool strict_wanted = false;
     if (const YamlNode* strict = options.Find("strict")) {
-      common.strict = reader_.Bool(*strict, what_ + ": sliding_counter.strict").value_or(false);
+      strict_wanted = reader_.Bool(*strict, what_ + ": sliding_counter.strict").value_or(false);
     }
     if (const YamlNode* buckets = options.Find("buckets")) {
       const auto count =
           reader_.Integer(*buckets, what_ + ": sliding_counter.buckets", 2, kMaxBuckets);
       common.buckets = static_cast<int>(count.value_or(common.buckets));
-      if (!common.strict) {
+      if (!strict_wanted) {
         reader_.Fail(buckets->mark, what_ + ": `buckets` has a meaning with `strict: true` only");
       }
     }
+    common.strict = strict_wanted && common.algorithm == Algorithm::kSlidingCounter;
   }
   const YamlNode* align = map.Find("align");
   if (align != nullptr) {

@@ -1,6 +1,7 @@
 #include "policy/path_pattern.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace weir::policy {
 namespace {
@@ -14,6 +15,36 @@ std::string_view WithoutTrailingSlash(std::string_view path) {
 
 Error Wrong(std::string_view text, const std::string& what) {
   return Error{ErrorCode::kInvalidArgument, "path `" + std::string(text) + "`: " + what};
+}
+
+bool IsUnreserved(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+// Calls are matched by their canonical path, so a literal that is written otherwise matches none.
+std::optional<Error> NotCanonical(std::string_view text, std::string_view segment) {
+  for (size_t i = 0; i < segment.size(); ++i) {
+    const char c = segment[i];
+    if (IsUnreserved(c) || std::string_view("!$&'()+,;=:@").find(c) != std::string_view::npos) {
+      continue;
+    }
+    if (c != '%') return Wrong(text, "`" + std::string(1, c) + "` must be percent-encoded");
+    const int high = segment.size() - i > 2 ? HexDigit(segment[i + 1]) : -1;
+    const int low = segment.size() - i > 2 ? HexDigit(segment[i + 2]) : -1;
+    if (high < 0 || low < 0) return Wrong(text, "write `%` with two upper-case hex digits");
+    const char decoded = static_cast<char>(high * 16 + low);
+    if (IsUnreserved(decoded)) {
+      return Wrong(text, "write `" + std::string(1, decoded) + "`, not its escape");
+    }
+    i += 2;
+  }
+  return std::nullopt;
 }
 
 // Reads one segment of a pattern into its stored form.
@@ -36,6 +67,7 @@ Result<std::string> ParseSegment(std::string_view text, std::string_view segment
     return std::unexpected(
         Wrong(text, "`*` may stand at the end only; `{name}` stands for one segment"));
   }
+  if (auto error = NotCanonical(text, segment)) return std::unexpected(*std::move(error));
   return std::string(segment);
 }
 

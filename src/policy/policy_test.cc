@@ -1,0 +1,579 @@
+#include "policy/policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <random>
+
+#include "policy/test_policy.h"
+
+// Counts what this executable allocates, for the promise of the path of a call.
+namespace {
+thread_local int64_t allocation_count = 0;
+}
+
+// Not inlined: g++ 12 then takes malloc and delete for a mismatched pair.
+[[gnu::noinline]] void* operator new(size_t size) {
+  ++allocation_count;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace weir::policy {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// The names of the limits that apply to a call, sorted.
+std::vector<std::string> Applying(const Policy& policy, const Attributes& call,
+                                  Missing door = Missing::kSkip) {
+  std::vector<std::string> names;
+  for (const Limit& limit : policy.limits()) {
+    if (SelectVariant(limit, call, door) != kDoesNotApply) names.push_back(limit.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string RateFor(const Limit& limit, const Attributes& call) {
+  const int variant = SelectVariant(limit, call, Missing::kSkip);
+  return variant < 0 ? "none" : limit.variants[static_cast<size_t>(variant)].rate_text;
+}
+
+const char kEveryKey[] = R"(
+listen:
+  gateway: {address: 0.0.0.0:8080, tls: {cert: c.pem, key: k.pem}}
+  api:   {address: 127.0.0.1:8081, token: t0ken}
+  admin: 127.0.0.1:8082
+  ops:   0.0.0.0:9090
+threads: 3
+config: {watch: true}
+store:
+  kind: memory
+  max_keys: 2000000
+  on_full: open
+  url: redis://127.0.0.1:6379/0
+  timeout: 30ms
+  on_failure: closed
+  breaker: {failures: 5, open_for: 2s}
+identity:
+  client: [api_key, jwt.sub, header.X-User-Id, ip]
+  require: api_key
+  secret: 0123456789abcdef0123456789abcdef
+  jwt: {keys: jwks.json, algorithms: [RS256, ES256], issuer: x, audience: y, leeway: 30s}
+  trusted_proxies: [127.0.0.1/32, 10.0.0.0/8]
+  ipv6_prefix: 56
+timeouts: {header: 11s, idle: 76s, connect: 6s, first_byte: 61s, write: 31s, total: 1h, drain_delay: 3s, drain: 21s}
+bounds: {header: 32KiB, body: 64MiB, inspect: 2MiB, connections: 10000}
+answers: {headers: [x-ratelimit, retry-after], x_ratelimit_reset: seconds, error_body: openai, retry_jitter: 10s}
+cors: {origins: ['https://app.example.com']}
+upstreams:
+  - {name: ai, urls: ['https://api.example.com', 'http://[::1]:8090/base/'], headers: {authorization: "Bearer ${KEY}"}, tls: {ca: ca.pem, server_name: api.example.com}}
+routes:
+  - {match: {path: /v1/*, method: [GET, POST], host: '*.example.com'}, upstream: ai, rewrite: {prefix: /openai/v1}}
+attributes: [tenant]
+limits:
+  - {name: per-ip,     per: [ip],            rate: 10000/min}
+  - {name: per-client, per: [client],        rate: 300/min, burst: 50}
+  - {name: chat,       per: [client],        rate: 60/min, match: {method: [POST], path: /v1/chat/completions}, algorithm: sliding_window}
+  - {name: parallel,   per: [client],        parallel: 10}
+  - {name: month,      per: [client],        rate: 50/month, algorithm: fixed_window, align: calendar, timezone: Europe/Berlin}
+  - {name: trial,      per: [client],        rate: 5/min, enforce: shadow}
+  - {name: tenth,      per: [tenant, header.X-Team], rate: 5/min, enforce: 10%, consistency: local, missing: empty, layer: global, on_failure: open}
+  - {name: counter,    rate: 5/min, algorithm: sliding_counter, sliding_counter: {strict: true, buckets: 20}}
+  - name: special
+    per: client
+    rate: 300/min
+    match: {path: [/v1/*, /v2/*], not: {ip: 10.0.0.0/8}}
+    overrides:
+    - {when: {client: acme}, rate: 600/min, burst: 100}
+    - {when: {client: 'big-*'}, rate: unlimited}
+include: []
+)";
+
+TEST(Policy, ReadsEveryKeyOfTheContract) {
+  const auto policy = MustLoad(kEveryKey, {{"KEY", "sk-1"}});
+  ASSERT_TRUE(policy);
+  Config expected;
+  expected.listen.gateway = {.address = "0.0.0.0:8080", .tls = TlsConfig{"c.pem", "k.pem", ""}};
+  expected.listen.api = {.address = "127.0.0.1:8081", .tls = {}, .token = Secret("t0ken")};
+  expected.listen.admin = {.address = "127.0.0.1:8082"};
+  expected.listen.ops = {.address = "0.0.0.0:9090"};
+  expected.threads = 3;
+  expected.watch = true;
+  expected.store = {.max_keys = 2'000'000,
+                    .on_full_open = true,
+                    .url = Secret("redis://127.0.0.1:6379/0"),
+                    .timeout = milliseconds(30),
+                    .on_failure = OnFailure::kClosed,
+                    .breaker_failures = 5,
+                    .breaker_open_for = seconds(2)};
+  expected.identity.client = {{IdentityKind::kApiKey, ""},
+                              {IdentityKind::kJwtSubject, ""},
+                              {IdentityKind::kHeader, "x-user-id"},
+                              {IdentityKind::kIp, ""}};
+  expected.identity.require = IdentitySource{IdentityKind::kApiKey, ""};
+  expected.identity.secret = Secret("0123456789abcdef0123456789abcdef");
+  expected.identity.jwt = JwtConfig{.keys = "jwks.json",
+                                    .algorithms = {JwtAlgorithm::kRs256, JwtAlgorithm::kEs256},
+                                    .issuer = "x",
+                                    .audience = "y",
+                                    .leeway = seconds(30)};
+  expected.identity.trusted_proxies = {"127.0.0.1/32", "10.0.0.0/8"};
+  expected.identity.ipv6_prefix = 56;
+  expected.timeouts = {seconds(11), seconds(76), seconds(6), seconds(61),
+                       seconds(31), minutes(60), seconds(3), seconds(21)};
+  expected.bounds = {32 << 10, 64 << 20, 2 << 20, 10'000};
+  expected.answers = {.x_ratelimit = true,
+                      .ratelimit = false,
+                      .retry_after = true,
+                      .openai = false,
+                      .x_ratelimit_reset_unix = false,
+                      .error_body = ErrorBody::kOpenAi,
+                      .retry_jitter = seconds(10)};
+  expected.cors.origins = {"https://app.example.com"};
+  expected.upstreams = {
+      {.name = "ai",
+       .urls = {{true, "api.example.com", 443, ""}, {false, "::1", 8090, "/base"}},
+       .headers = {{"authorization", Secret("Bearer sk-1")}},
+       .tls_ca = "ca.pem",
+       .tls_server_name = "api.example.com"}};
+  EXPECT_TRUE(policy->config() == expected);
+
+  ASSERT_THAT(policy->limits(), SizeIs(9));
+  const Limit& month = *policy->FindLimit("month");
+  EXPECT_EQ(month.variants[0].spec.alignment, core::Alignment::kMonth);
+  EXPECT_EQ(month.variants[0].spec.timezone, "Europe/Berlin");
+  EXPECT_EQ(month.variants[0].identity,
+            "month/requests/client/fixed_window/calendar:2592000000000000:Europe/Berlin");
+  const Limit& tenth = *policy->FindLimit("tenth");
+  EXPECT_EQ(tenth.enforce, Enforce::kPercent);
+  EXPECT_EQ(tenth.enforce_percent, 10);
+  EXPECT_EQ(tenth.consistency, Consistency::kLocal);
+  EXPECT_EQ(tenth.missing, Missing::kEmpty);
+  EXPECT_EQ(tenth.layer, Layer::kGlobal);
+  EXPECT_EQ(tenth.on_failure, OnFailure::kOpen);
+  ASSERT_THAT(policy->attributes().headers(), SizeIs(1));
+  EXPECT_EQ(policy->attributes().headers()[0].field_name, "x-team");
+  const Limit& counter = *policy->FindLimit("counter");
+  EXPECT_TRUE(counter.variants[0].spec.strict);
+  EXPECT_EQ(counter.variants[0].spec.buckets, 20);
+  EXPECT_EQ(policy->FindLimit("per-client")->variants[0].spec.rate,
+            (Rate{.units = 300, .period = minutes(1), .burst = 50}));
+  EXPECT_EQ(policy->FindLimit("parallel")->unit, Unit::kParallel);
+  const Limit& special = *policy->FindLimit("special");
+  ASSERT_THAT(special.variants, SizeIs(3));
+  EXPECT_EQ(special.variants[1].identity, special.variants[0].identity);
+  EXPECT_TRUE(special.variants[2].unlimited);
+  EXPECT_EQ(policy->FindLimit("nobody"), nullptr);
+}
+
+TEST(Policy, DefaultsAreThoseOfTheContract) {
+  const auto policy = MustLoad("");
+  ASSERT_TRUE(policy);
+  const Config& config = policy->config();
+  EXPECT_TRUE(config == Config());
+  EXPECT_EQ(config.store.max_keys, 1'000'000);
+  EXPECT_EQ(config.timeouts.header, seconds(10));
+  EXPECT_EQ(config.timeouts.total, seconds(0));
+  EXPECT_EQ(config.bounds.body_bytes, 32 << 20);
+  EXPECT_THAT(config.identity.client, ElementsAre(IdentitySource{IdentityKind::kApiKey, ""},
+                                                  IdentitySource{IdentityKind::kIp, ""}));
+}
+
+TEST(Policy, LayerIsTheMostSpecificThatPerAndMatchName) {
+  const auto policy = MustLoad(
+      "attributes: [tenant]\n"
+      "limits:\n"
+      "- {name: a, rate: 1/s}\n"
+      "- {name: b, rate: 1/s, per: [ip]}\n"
+      "- {name: c, rate: 1/s, per: [ip, client]}\n"
+      "- {name: d, rate: 1/s, per: [client], match: {path: /x}}\n"
+      "- {name: e, rate: 1/s, per: [ip, model], match: {path: /x}}\n"
+      "- {name: f, rate: 1/s, per: [tenant]}\n");
+  ASSERT_TRUE(policy);
+  std::vector<Layer> layers;
+  for (const Limit& limit : policy->limits()) layers.push_back(limit.layer);
+  EXPECT_THAT(layers, ElementsAre(Layer::kGlobal, Layer::kIp, Layer::kClient, Layer::kEndpoint,
+                                  Layer::kModel, Layer::kClient));
+}
+
+TEST(Policy, Case20_Burst0IsALoadError) {
+  EXPECT_THAT(LimitErrors("rate: 1/s, burst: 0"),
+              ElementsAre("test.yaml:2:31: limit `a`: `burst: 0` would admit nothing, ever; the "
+                          "least is 1, and `rate: 0/min` denies all"));
+}
+
+TEST(Policy, Case21_ZeroDeniesAllAndUnlimitedIsAWord) {
+  const auto policy = MustLoad(
+      "limits:\n- {name: a, rate: 0/min}\n- {name: b, rate: unlimited}\n- {name: c, parallel: "
+      "0}\n");
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(policy->limits()[0].variants[0].spec.rate.units, 0);
+  EXPECT_FALSE(policy->limits()[0].variants[0].unlimited);
+  const auto meter = core::Meter::Compile(policy->limits()[0].variants[0].spec);
+  ASSERT_TRUE(meter);
+  EXPECT_EQ((*meter)->form(), core::Form::kDenyAll);
+  EXPECT_TRUE(policy->limits()[1].variants[0].unlimited);
+  EXPECT_EQ(policy->limits()[2].variants[0].spec.rate.units, 0);
+  EXPECT_THAT(LimitErrors("rate: none"), SizeIs(1));
+}
+
+TEST(Policy, Case27_ThirtyBillionAMonthIsExact) {
+  const auto policy = MustLoad("limits: [{name: a, rate: 30000000000/month}]");
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(policy->limits()[0].variants[0].spec.rate.units, 30'000'000'000);
+}
+
+TEST(Policy, Case34_TwoLimitsOnOneKeyNameTheirOwnCounters) {
+  const auto policy = MustLoad(
+      "limits:\n- {name: a, per: [ip], rate: 5/min}\n- {name: b, per: [ip], rate: 50/day}\n");
+  ASSERT_TRUE(policy);
+  EXPECT_NE(policy->limits()[0].variants[0].identity, policy->limits()[1].variants[0].identity);
+}
+
+TEST(Policy, Case35_OneRuleIsOneCounterUnlessPerNamesThePath) {
+  const auto policy = MustLoad(
+      "limits:\n"
+      "- {name: shared, rate: 10/min, match: {path: [/a, /b]}}\n"
+      "- {name: each, per: [path], rate: 10/min, match: {path: [/a, /b]}}\n");
+  ASSERT_TRUE(policy);
+  Attributes a;
+  Attributes b;
+  a.Set(kPathAttribute, "/a");
+  b.Set(kPathAttribute, "/b");
+  EXPECT_THAT(Applying(*policy, a), ElementsAre("each", "shared"));
+  EXPECT_THAT(Applying(*policy, b), ElementsAre("each", "shared"));
+  EXPECT_TRUE(policy->limits()[0].per.empty());
+  EXPECT_THAT(policy->limits()[1].per, ElementsAre(kPathAttribute));
+}
+
+TEST(Policy, Case37_OverlappingLimitsAllApplyInEveryOrder) {
+  std::vector<std::string> lines = {"- {name: api, rate: 10/min, match: {path: /api/*}}\n",
+                                    "- {name: v1, rate: 5/min, match: {path: /api/v1/*}}\n",
+                                    "- {name: chat, rate: 3/min, match: {path: /api/v1/chat}}\n"};
+  Attributes call;
+  call.Set(kPathAttribute, "/api/v1/chat");
+  std::ranges::sort(lines);
+  do {
+    const auto policy = MustLoad("limits:\n" + lines[0] + lines[1] + lines[2]);
+    ASSERT_TRUE(policy);
+    EXPECT_THAT(Applying(*policy, call), ElementsAre("api", "chat", "v1"));
+  } while (std::ranges::next_permutation(lines).found);
+}
+
+TEST(Policy, Case38_DoubledRulesAreOneErrorNamingBothLines) {
+  EXPECT_THAT(ErrorsOf("limits:\n"
+                       "- {name: per-ip, per: [ip], rate: 10/min}\n"
+                       "- {name: per-ip, per: [ip], rate: 10/min}\n"),
+              ElementsAre("test.yaml:3:10: limit `per-ip` is defined twice: here and at "
+                          "test.yaml:2:10"));
+}
+
+TEST(Policy, Case66_AnUnknownKindOfKeyIsALoadError) {
+  EXPECT_THAT(ErrorsOf("identity: {client: [apikey, ip]}\n"),
+              ElementsAre("test.yaml:1:21: identity.client: `apikey` names no identity; it must be "
+                          "`api_key`, `jwt.sub`, `ip` or `header.NAME`"));
+  EXPECT_THAT(LimitErrors("rate: 1/s, per: [clinet]"),
+              ElementsAre("test.yaml:2:30: limit `a`: per: attribute `clinet` is not declared; did "
+                          "you mean `client`?"));
+  EXPECT_THAT(LimitErrors("rate: 1/s, per: [tenant]"),
+              ElementsAre("test.yaml:2:30: limit `a`: per: attribute `tenant` is not declared; add "
+                          "it to `attributes`"));
+}
+
+TEST(Policy, RatesAreCheckedAtLoad) {
+  EXPECT_THAT(LimitErrors("per: [ip]"),
+              ElementsAre("test.yaml:2:3: limit `a` needs a `rate` or `parallel`"));
+  EXPECT_THAT(LimitErrors("rate: 1/s, parallel: 5"),
+              ElementsAre("test.yaml:2:3: limit `a` has both `rate` and `parallel`; these are two "
+                          "limits"));
+  EXPECT_THAT(LimitErrors("rate: 10/s, algorithm: sliding_window, burst: 5"),
+              ElementsAre("test.yaml:2:59: limit `a`: `burst` is the token bucket's capacity; with "
+                          "sliding_window leave it out or write 10"));
+  EXPECT_TRUE(MustLoad("limits: [{name: a, rate: 10/s, algorithm: fixed_window, burst: 10}]"));
+  EXPECT_THAT(LimitErrors("rate: 10/s, align: calendar"),
+              ElementsAre("test.yaml:2:32: limit `a`: `align: calendar` needs `algorithm: "
+                          "fixed_window`"));
+  EXPECT_THAT(
+      LimitErrors("rate: 10/60s, algorithm: fixed_window, align: calendar"),
+      ElementsAre("test.yaml:2:3: limit `a`: `align: calendar` needs a period of min, hour, "
+                  "day, week, month or year by name"));
+  EXPECT_THAT(
+      LimitErrors("rate: 1/day, algorithm: fixed_window, align: calendar, timezone: Mars/Olympus"),
+      ElementsAre(HasSubstr("Mars/Olympus")));
+  EXPECT_THAT(LimitErrors("rate: 1/year, burst: 9007199254740992"),
+              ElementsAre(HasSubstr("refilling it from empty must take less than 146 years")));
+  EXPECT_THAT(LimitErrors("rate: 1/s, sliding_counter: {strict: true}"),
+              ElementsAre("test.yaml:2:41: limit `a`: these options need `algorithm: "
+                          "sliding_counter`"));
+  EXPECT_THAT(LimitErrors("rate: 1/s, enforce: 10"),
+              ElementsAre("test.yaml:2:33: limit `a`: enforce must be `all`, `shadow` or a share "
+                          "from `0%` to `100%` in whole numbers, not `10`"));
+}
+
+TEST(Policy, WhatALaterVersionBringsIsRefused) {
+  EXPECT_THAT(ErrorsOf("store: {kind: redis}\n"),
+              ElementsAre("test.yaml:1:15: store.kind `redis` is not there yet: a later version "
+                          "brings it; write `memory`"));
+  EXPECT_THAT(ErrorsOf("listen: {resp: 127.0.0.1:6380}\n"),
+              ElementsAre("test.yaml:1:10: `listen.resp` is not there yet: the Redis protocol door "
+                          "comes with a later version; leave it out"));
+  EXPECT_THAT(ErrorsOf("listen:\n  grpc: {address: 127.0.0.1:8083, max_connection_age: 5m}\n"),
+              ElementsAre("test.yaml:2:3: `listen.grpc` is not there yet: the gRPC door comes with "
+                          "a later version; leave it out"));
+  EXPECT_THAT(LimitErrors("rate: 1/s, consistency: leased"),
+              ElementsAre("test.yaml:2:37: limit `a`: consistency `leased` is not there yet: it "
+                          "comes with the redis store; write `exact` or `local`"));
+  EXPECT_THAT(LimitErrors("rate: 1/s, overrides: [{when: {plan: gold}, rate: 2/s}]"),
+              ElementsAre("test.yaml:2:44: limit `a`: overrides[0]: when: `plan` is not there yet: "
+                          "a later version brings plans"));
+  EXPECT_THAT(LimitErrors("rate: 1/s, wait: 5s"), ElementsAre(HasSubstr("is not there yet")));
+}
+
+TEST(Policy, UnitsThatTheGatewayDoesNotMeterAreRefusedThereOnly) {
+  const std::string gateway = "listen: {gateway: 127.0.0.1:0}\n";
+  const std::string tokens = "limits: [{name: t, per: [client], rate: 100 tokens/min}]\n";
+  EXPECT_TRUE(MustLoad(tokens));
+  EXPECT_THAT(ErrorsOf(gateway + tokens),
+              ElementsAre("test.yaml:2:10: limit `t` counts tokens, which the gateway does not "
+                          "meter yet: a later version brings it. Leave `listen.gateway` out, or "
+                          "let `match` name a value of a custom attribute, which only callers of "
+                          "/v1/check send"));
+  const auto policy = MustLoad(gateway +
+                               "attributes: [job]\n"
+                               "limits:\n"
+                               "- {name: t, rate: 100 tokens/min, match: {job: 'batch-*'}}\n"
+                               "- {name: u, rate: 1 usd/min, per: [job], missing: skip}\n");
+  ASSERT_TRUE(policy);
+  EXPECT_FALSE(policy->limits()[0].applies_at_gateway);
+  EXPECT_THAT(ErrorsOf(gateway + "attributes: [job]\nlimits: [{name: t, rate: 1 usd/min, match: "
+                                 "{job: '*'}}]\n"),
+              SizeIs(1));
+}
+
+TEST(Policy, DoorsBeyondThisHostNeedAToken) {
+  EXPECT_THAT(ErrorsOf("listen: {api: 0.0.0.0:8081}\n"),
+              ElementsAre("test.yaml:1:15: listen.api: `0.0.0.0:8081` can be reached from other "
+                          "hosts, so it needs a `token` (or `tls` with `client_ca`); or listen on "
+                          "127.0.0.1"));
+  EXPECT_THAT(ErrorsOf("listen: {admin: ':8082'}\n"), SizeIs(1));
+  EXPECT_THAT(ErrorsOf("listen: {admin: '[::]:8082'}\n"), SizeIs(1));
+  EXPECT_THAT(ErrorsOf("listen: {api: {address: 10.0.0.1:1, tls: {cert: c, key: k}}}\n"),
+              SizeIs(1));
+  for (const char* door : {"127.0.0.1:1", "'[::1]:1'", "localhost:1", "unix:/run/weir.sock",
+                           "{address: 10.0.0.1:1, token: secret}",
+                           "{address: 10.0.0.1:1, tls: {cert: c, key: k, client_ca: ca}}"}) {
+    EXPECT_TRUE(MustLoad("listen: {api: " + std::string(door) + "}")) << door;
+  }
+  EXPECT_THAT(
+      ErrorsOf("listen: {ops: 8081}\n"),
+      ElementsAre("test.yaml:1:15: listen.ops: `8081` is no address; write HOST:PORT, as in "
+                  "`127.0.0.1:8080` or `[::1]:8080`, or unix:/PATH"));
+  EXPECT_THAT(ErrorsOf("listen: {ops: 127.0.0.1:1, api: 127.0.0.1:1}\n"),
+              ElementsAre("test.yaml:1:15: listen.ops: `127.0.0.1:1` is taken already at "
+                          "test.yaml:1:33"));
+}
+
+TEST(Policy, IdentityIsCheckedAsAWhole) {
+  EXPECT_THAT(ErrorsOf("identity: {client: [jwt.sub]}\n"),
+              ElementsAre("test.yaml:1:20: identity names `jwt.sub`, but there is no "
+                          "`identity.jwt` to verify tokens with"));
+  EXPECT_THAT(ErrorsOf("identity: {client: [ip, api_key]}\n"),
+              ElementsAre("test.yaml:1:25: identity.client: every call has an ip, so `api_key` "
+                          "after it would never be read; put `ip` last"));
+  EXPECT_THAT(ErrorsOf("identity: {secret: short}\n"),
+              ElementsAre("test.yaml:1:20: identity.secret must have at least 16 bytes; `openssl "
+                          "rand -hex 32` makes a good one"));
+  const auto policy = MustLoad("identity: {client: [header.x-user]}\n");
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(policy->config().identity.client.back().kind, IdentityKind::kIp);
+  EXPECT_THAT(Texts({policy->warnings().begin(), policy->warnings().end()}),
+              ElementsAre("test.yaml:1:20: identity names a header, but no `trusted_proxies` may "
+                          "set it: it is never read"));
+}
+
+TEST(SelectVariant, FirstWrittenOverrideWins) {
+  const auto policy = MustLoad(
+      "limits:\n"
+      "- name: a\n"
+      "  per: [client, ip]\n"
+      "  rate: 1/s\n"
+      "  overrides:\n"
+      "  - {when: {client: 'x-*'}, rate: 2/s}\n"
+      "  - {when: {client: [x-1, y, z]}, rate: 3/s}\n"
+      "  - {when: {client: y, ip: 10.0.0.0/8}, rate: 4/s}\n"
+      "  - {when: {client: z, ip: 10.0.0.0/8}, rate: 5/s}\n"
+      "  - {when: {client: w, ip: 10.0.0.0/8}, rate: 6/s}\n"
+      "  - {when: {client: w}, rate: 7/s}\n"
+      "  - {when: {not: {ip: 10.0.0.0/8}}, rate: 8/s}\n");
+  ASSERT_TRUE(policy);
+  const Limit& limit = policy->limits()[0];
+  const auto rate = [&](std::string_view client, std::string_view ip) {
+    Attributes call;
+    call.Set(kClientAttribute, client);
+    call.Set(kIpAttribute, ip);
+    return RateFor(limit, call);
+  };
+  EXPECT_EQ(rate("x-1", "10.0.0.1"), "2/s");
+  EXPECT_EQ(rate("y", "10.0.0.1"), "3/s");
+  EXPECT_EQ(rate("z", "10.0.0.1"), "3/s");
+  EXPECT_EQ(rate("w", "10.0.0.1"), "6/s");
+  EXPECT_EQ(rate("w", "192.0.2.1"), "7/s");
+  EXPECT_EQ(rate("v", "192.0.2.1"), "8/s");
+  EXPECT_EQ(rate("v", "10.0.0.1"), "1/s");
+}
+
+TEST(SelectVariant, AgreesWithALinearSearchOverManyOverrides) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
+  for (int round = 0; round < 20; ++round) {
+    std::string text = "limits:\n- name: a\n  per: [client, model]\n  rate: 1/s\n  overrides:\n";
+    for (int i = 0; i < 30; ++i) {
+      text += "  - {when: {";
+      const int form = pick(3);
+      if (form != 0)
+        text += "client: [c" + std::to_string(pick(9)) + ", c" + std::to_string(pick(9)) + "]";
+      if (form == 1) text += ", ";
+      if (form != 2) text += "model: m" + std::to_string(pick(3)) + (pick(2) ? "" : "*");
+      text += "}, rate: " + std::to_string(i + 2) + "/s}\n";
+    }
+    const auto policy = MustLoad(text);
+    ASSERT_TRUE(policy);
+    const Limit& limit = policy->limits()[0];
+    for (int i = 0; i < 100; ++i) {
+      const std::string client = "c" + std::to_string(pick(10));
+      const std::string model = "m" + std::to_string(pick(4));
+      Attributes call;
+      call.Set(kClientAttribute, client);
+      call.Set(kModelAttribute, model);
+      int expected = 0;
+      for (int v = 1; v < static_cast<int>(limit.variants.size()) && expected == 0; ++v) {
+        if (limit.variants[static_cast<size_t>(v)].when.Matches(call)) expected = v;
+      }
+      ASSERT_EQ(SelectVariant(limit, call, Missing::kSkip), expected) << client << " " << model;
+    }
+  }
+}
+
+TEST(SelectVariant, DoesNotAllocate) {
+  const auto policy = MustLoad(kEveryKey, {{"KEY", "sk-1"}});
+  ASSERT_TRUE(policy);
+  Attributes call;
+  call.Set(kClientAttribute, "a-client-whose-name-is-longer-than-a-short-string-holds");
+  call.Set(kIpAttribute, "2001:db8:1234:5678:9abc:def0:1234:5678");
+  call.Set(kMethodAttribute, "POST");
+  call.Set(kHostAttribute, "API.Example.com");
+  call.Set(kPathAttribute, "/v1/chat/completions");
+  const int64_t before = allocation_count;
+  int applying = 0;
+  for (const Limit& limit : policy->limits()) {
+    applying += SelectVariant(limit, call, Missing::kEmpty) >= 0;
+    applying += IsEnforced(limit, call) ? 0 : 100;
+  }
+  const Route* route = policy->routes().Find("POST", "api.example.com", "/v1/chat/completions");
+  EXPECT_EQ(allocation_count, before);
+  EXPECT_NE(route, nullptr);
+  EXPECT_EQ(applying % 100, 9);
+}
+
+TEST(SelectVariant, AMissingAttributeMeansWhatTheDoorOrTheLimitSays) {
+  const auto policy = MustLoad(
+      "limits:\n"
+      "- {name: door, per: [model], rate: 1/s}\n"
+      "- {name: skip, per: [model], rate: 1/s, missing: skip}\n"
+      "- {name: empty, per: [model], rate: 1/s, missing: empty}\n"
+      "- {name: deny, per: [model], rate: 1/s, match: {path: /v1/*}, missing: deny}\n"
+      "- {name: other, per: [client], rate: 1/s}\n");
+  ASSERT_TRUE(policy);
+  Attributes call;
+  call.Set(kClientAttribute, "c");
+  call.Set(kPathAttribute, "/v1/chat");
+  const auto select = [&](const char* name, Missing door) {
+    return SelectVariant(*policy->FindLimit(name), call, door);
+  };
+  EXPECT_EQ(select("door", Missing::kSkip), kDoesNotApply);
+  EXPECT_EQ(select("door", Missing::kEmpty), 0);
+  EXPECT_EQ(select("skip", Missing::kEmpty), kDoesNotApply);
+  EXPECT_EQ(select("empty", Missing::kSkip), 0);
+  EXPECT_EQ(select("deny", Missing::kSkip), kDeniedMissing);
+  EXPECT_EQ(select("other", Missing::kSkip), 0);
+  call.Set(kPathAttribute, "/v2");
+  EXPECT_EQ(select("deny", Missing::kSkip), kDoesNotApply);
+  call.Set(kModelAttribute, "");
+  EXPECT_EQ(select("skip", Missing::kEmpty), 0);
+}
+
+TEST(IsEnforced, TakesAStableShareOfTheKeys) {
+  const auto policy = MustLoad("limits: [{name: a, per: [client], rate: 1/s, enforce: 10%}]");
+  ASSERT_TRUE(policy);
+  const Limit& limit = policy->limits()[0];
+  int enforced = 0;
+  std::string first;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string client = "client-" + std::to_string(i);
+    Attributes call;
+    call.Set(kClientAttribute, client);
+    const bool is = IsEnforced(limit, call);
+    enforced += is;
+    if (i < 20) first += is ? '1' : '0';
+    ASSERT_EQ(IsEnforced(limit, call), is);
+  }
+  EXPECT_GT(enforced, 850);
+  EXPECT_LT(enforced, 1150);
+  // The same on every node and in every version: a change here moves clients in production.
+  EXPECT_EQ(first, "01000000000000100000");
+}
+
+TEST(Attributes, UndeclaredNamesAreErrorsThatNameThem) {
+  const auto policy =
+      MustLoad("attributes: [tenant]\nlimits: [{name: a, per: [header.X-Team], rate: 1/s}]");
+  ASSERT_TRUE(policy);
+  const AttributeTable& table = policy->attributes();
+  EXPECT_EQ(*table.Find("client"), kClientAttribute);
+  EXPECT_EQ(*table.Find("tenant"), kWellKnownAttributes);
+  EXPECT_EQ(*table.Find("header.x-team"), kWellKnownAttributes + 1);
+  EXPECT_EQ(*table.Find("header.X-TEAM"), kWellKnownAttributes + 1);
+  EXPECT_EQ(*table.Find("header.other"), kUnusedAttribute);
+  EXPECT_EQ(table.Find("tenat").error(),
+            (Error{ErrorCode::kInvalidArgument,
+                   "attribute `tenat` is not declared; did you mean `tenant`?"}));
+  EXPECT_EQ(table.Find("a\nb").error().message, "attribute `a?b` is not declared");
+  EXPECT_THAT(ErrorsOf("attributes: [client, 'a b', header.x, t, t]\n"),
+              ElementsAre("test.yaml:1:14: attributes: attribute `client` is known already",
+                          HasSubstr("an attribute's name is a letter"),
+                          "test.yaml:1:29: attributes: headers need no declaration; leave "
+                          "`header.x` out",
+                          "test.yaml:1:42: attributes: attribute `t` is known already"));
+}
+
+TEST(Identity, OverridesOutsideTheKeyKeepCountersOfTheirOwn) {
+  const auto policy = MustLoad(
+      "limits:\n"
+      "- name: a\n"
+      "  per: [client]\n"
+      "  rate: 10/s\n"
+      "  overrides:\n"
+      "  - {when: {client: x}, rate: 20/s}\n"
+      "  - {when: {model: big}, rate: 1/s}\n");
+  ASSERT_TRUE(policy);
+  const auto& variants = policy->limits()[0].variants;
+  EXPECT_EQ(variants[0].identity, "a/requests/client/token_bucket/rolling");
+  EXPECT_EQ(variants[1].identity, variants[0].identity);
+  EXPECT_EQ(variants[2].identity, "a/requests/client/token_bucket/rolling/when model big");
+}
+
+}  // namespace
+}  // namespace weir::policy
