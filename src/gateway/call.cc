@@ -1,6 +1,7 @@
 #include "gateway/call.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "gateway/access_log.h"
 #include "gateway/admission.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t kDiscardBytes = 256 * 1024;       // Of a refused call's body, so that the connection can stay.
 constexpr int64_t kDiscardNs = 5'000'000'000;
+constexpr int64_t kGatherBytes = 32 * 1024;         // A body that short is read whole before the upstream is troubled.
 
 // A client's own id may name the call when it is short and visible.
 bool IsUsableId(std::string_view id) {
@@ -52,7 +54,40 @@ Task<Ending> SendOwnAnswer(LoopState& state, Client& client, Call& call) {
   co_return gone ? Ending::kKeep : Ending::kClose;
 }
 
+Task<Ending> Refuse(LoopState& state, Client& client, Call& call, int status, std::string_view message) {
+  call.outcome = "refused";
+  if (!call.body.done()) call.keep_alive = false;
+  RenderError(state, call, status, message);
+  co_return co_await SendOwnAnswer(state, client, call);
+}
+
+// Reads a short body to its end: one write to the upstream then, and it can be repeated. Nothing when that went well.
+Task<std::optional<Ending>> GatherShortBody(LoopState& state, Client& client, Call& call) {
+  const RequestBody::Piece piece = co_await call.body.ReadWhole(kGatherBytes);
+  std::optional<Ending> ending;
+  switch (piece.state) {
+    case RequestBody::State::kGone:
+      call.client_gone = true;
+      ending = Ending::kAbort;
+      break;
+    case RequestBody::State::kTimedOut:
+      ending = co_await Refuse(state, client, call, 408, "the body did not arrive in time");
+      break;
+    case RequestBody::State::kRefused:
+      ending = co_await Refuse(state, client, call, piece.status, piece.reason);
+      break;
+    default:
+      break;
+  }
+  co_return ending;
+}
+
 Task<Ending> Run(LoopState& state, Client& client, Call& call) {
+  if (call.body.fault().state == RequestBody::State::kRefused) {
+    call.keep_alive = false;
+    const RequestBody::Piece& fault = call.body.fault();
+    co_return co_await Refuse(state, client, call, fault.status, fault.reason);
+  }
   // A refusal that leaves a long body, or one that may never come, closes the connection after itself.
   const bool keep_alive = call.keep_alive;
   if (!call.body.done() && (call.body.awaits_continue() || call.head.content_length > kDiscardBytes)) {
@@ -66,16 +101,16 @@ Task<Ending> Run(LoopState& state, Client& client, Call& call) {
       call.outcome = "refused";
       co_return Ending::kAbort;
     }
-    if (inspection.status != 0) {
-      call.outcome = "refused";
-      if (!call.body.done()) call.keep_alive = false;
-      RenderError(state, call, inspection.status, inspection.message);
-      co_return co_await SendOwnAnswer(state, client, call);
-    }
+    if (inspection.status != 0) co_return co_await Refuse(state, client, call, inspection.status, inspection.message);
     admission = Admit(state, client, call);
   }
   if (admission == Admission::kAnswered) co_return co_await SendOwnAnswer(state, client, call);
   call.keep_alive = keep_alive && !state.draining();
+  if (!call.body.whole() && call.head.body == http1::BodyKind::kLength && call.head.content_length <= kGatherBytes &&
+      !call.body.awaits_continue()) {
+    const std::optional<Ending> ended = co_await GatherShortBody(state, client, call);
+    if (ended) co_return *ended;
+  }
   co_return co_await Forward(state, client, call);
 }
 

@@ -221,6 +221,7 @@ Task<Outcome> Exchange::Relay(size_t head_bytes) {
   // An answer that comes before the body has gone through leaves the rest of the body in the way of the next request.
   if (upload_ && !upload_->finished()) call_.keep_alive = false;
   const bool upstream_keeps = call_.answer.keep_alive;
+  call_.body.ReleasePayload();  // Nothing is repeated from here on; a stream may last for hours.
   const RelayEnd end = co_await RelayAnswer(state_, client_, call_, upstream_, head_bytes);
   reusable_ = end == RelayEnd::kWhole && upstream_keeps && call_.upstream_in.empty() && !call_.client_gone;
   if (end != RelayEnd::kWhole) co_return kAborted;

@@ -19,7 +19,28 @@ void RequestBody::Start(net::Stream& client, std::string_view arrived, const htt
     payload_ = arrived.substr(0, static_cast<size_t>(head.content_length));
     arrived_.remove_prefix(payload_.size());
   }
-  if (!whole_) reader_.Start(kind_, head.content_length, {.body_bytes_max = limits.body_bytes_max});
+  gathered_.Clear();
+  gathered_first_ = false;
+  fault_ = {};
+  if (whole_) return;
+  reader_.Start(kind_, head.content_length, {.body_bytes_max = limits.body_bytes_max});
+  if (kind_ == http1::BodyKind::kChunked) TakeArrivedChunks();
+}
+
+// Chunks that came with the head are read before anything is decided: malformed ones are refused before the upstream hears
+// of the call, and a small body is whole at once.
+void RequestBody::TakeArrivedChunks() {
+  while (!arrived_.empty() && !whole_) {
+    const Piece piece = Take();
+    if (piece.state == State::kRefused) {
+      fault_ = piece;
+      return;
+    }
+    gathered_.Append(piece.payload);
+    whole_ = piece.state == State::kDone;
+  }
+  gathered_first_ = !gathered_.empty();
+  if (whole_) payload_ = gathered_.View();
 }
 
 // One step over what is at hand. kPiece with an empty payload: more input is needed.
@@ -45,6 +66,10 @@ RequestBody::Piece RequestBody::Take() {
 }
 
 Task<RequestBody::Piece> RequestBody::Next() {
+  if (gathered_first_) {
+    gathered_first_ = false;
+    co_return Piece{.state = State::kPiece, .payload = gathered_.View()};
+  }
   for (;;) {
     const Piece piece = Take();
     if (piece.state != State::kPiece || !piece.payload.empty()) co_return piece;
@@ -67,7 +92,7 @@ Task<RequestBody::Piece> RequestBody::ReadWhole(int64_t bytes_max) {
     if (static_cast<int64_t>(payload_.size()) <= bytes_max) co_return Piece{};
     co_return Piece{.state = State::kRefused, .status = 413, .reason = "the body is too large to read the model from"};
   }
-  gathered_.Clear();
+  gathered_first_ = false;  // What is there stays in front.
   for (;;) {
     const Piece piece = co_await Next();
     if (piece.state == State::kPiece) {
@@ -106,9 +131,17 @@ void RequestBody::Finish(wire::Buffer& client_in, size_t head_bytes) {
   arrived_bytes_ = 0;
 }
 
+void RequestBody::ReleasePayload() {
+  if (!whole_) return;
+  gathered_.ClearAndShrink(0);
+  payload_ = {};
+  if (in_.empty()) in_.ClearAndShrink(0);
+}
+
 void RequestBody::Reset() {
   in_.ClearAndShrink(kReadBytes);
   gathered_.ClearAndShrink(kReadBytes);
+  gathered_first_ = false;
   payload_ = {};
   arrived_ = {};
   whole_ = false;

@@ -45,6 +45,8 @@ class RequestBody {
   // `arrived`: what the client's buffer holds behind the head; it must not move until Finish.
   void Start(net::Stream& client, std::string_view arrived, const http1::RequestHead& head, const Limits& limits);
 
+  // What is wrong with the bytes that arrived with the head, for chunked bodies; kDone when nothing is.
+  const Piece& fault() const { return fault_; }
   bool none() const { return kind_ == http1::BodyKind::kNone; }
   // All of the payload is at hand, in one piece.
   bool whole() const { return whole_; }
@@ -63,6 +65,8 @@ class RequestBody {
   // Reads and throws away what is left, if that is at most `bytes_max` and comes by `deadline_ns`. False: it was not.
   Task<bool> Discard(int64_t bytes_max, int64_t deadline_ns);
 
+  // The payload is not needed any more: gives its memory back, and that of the reads.
+  void ReleasePayload();
   // Makes a Next that waits for the client end with kTimedOut, within a sweep.
   void StopWaiting() { client_->SetReadDeadline(client_->loop().now_ns()); }
 
@@ -75,6 +79,7 @@ class RequestBody {
  private:
   static constexpr size_t kReadBytes = 16 * 1024;
   Piece Take();
+  void TakeArrivedChunks();
 
   net::Stream* client_ = nullptr;
   http1::BodyKind kind_ = http1::BodyKind::kNone;
@@ -83,7 +88,9 @@ class RequestBody {
   std::string_view arrived_;    // What is left of the bytes that came with the head.
   size_t arrived_bytes_ = 0;    // All of them.
   wire::Buffer in_;             // What was read since.
-  wire::Buffer gathered_;       // ReadWhole's payload.
+  wire::Buffer gathered_;       // The payload of chunks that came with the head, and ReadWhole's.
+  bool gathered_first_ = false;  // gathered_ holds payload that Next has not given out.
+  Piece fault_;
   std::string_view payload_;
   bool whole_ = false;
   bool awaits_continue_ = false;
