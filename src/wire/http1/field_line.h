@@ -43,6 +43,31 @@ inline bool IsValueByte(char c) {
   return (u >= 0x20 && u != 0x7f) || u == '\t';
 }
 
+// The first byte from `at` that cannot stand in a token, or end.
+inline const char* SkipTokenBytes(const char* at, const char* end) {
+#if defined(__SSE2__)
+  // Letters, digits and '-' are what names are made of; the rest is left to the table.
+  const __m128i bit5 = _mm_set1_epi8(0x20);
+  while (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i lower = _mm_or_si128(bytes, bit5);
+    const __m128i letter = _mm_and_si128(_mm_cmpgt_epi8(lower, _mm_set1_epi8('a' - 1)),
+                                         _mm_cmplt_epi8(lower, _mm_set1_epi8('z' + 1)));
+    const __m128i digit = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('0' - 1)),
+                                        _mm_cmplt_epi8(bytes, _mm_set1_epi8('9' + 1)));
+    const __m128i dash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-'));
+    const __m128i good = _mm_or_si128(_mm_or_si128(letter, digit), dash);
+    const unsigned mask = static_cast<unsigned>(_mm_movemask_epi8(good));
+    at += std::countr_one(mask);
+    if (mask == 0xffff) continue;
+    if (!IsTokenByte(*at)) return at;
+    ++at;
+  }
+#endif
+  while (at != end && IsTokenByte(*at)) ++at;
+  return at;
+}
+
 // The first byte from `at` that cannot stand in a field value, or end.
 inline const char* SkipValueBytes(const char* at, const char* end) {
 #if defined(__SSE2__)
@@ -79,7 +104,7 @@ struct FieldLine {
 inline FieldLine ReadFieldLine(const char* at, const char* end, bool first, HeaderField& field) {
   using Kind = FieldLine::Kind;
   const char* const name = at;
-  while (at != end && internal::IsTokenByte(*at)) ++at;
+  at = internal::SkipTokenBytes(at, end);
   if (at == end) [[unlikely]] {
     return {Kind::kNeedMore};
   }

@@ -218,6 +218,10 @@ const char* Framing::Take(const HeaderField& field, int minor_version) {
       chunked = true;
       return nullptr;
     case FieldId::kConnection:
+      if (field.value == "keep-alive") {  // What nearly everybody sends.
+        keep_alive = true;
+        return nullptr;
+      }
       if (!IsTokenList(field.value)) return "a bad Connection";
       close = close || HasToken(field.value, "close");
       keep_alive = keep_alive || HasToken(field.value, "keep-alive");
