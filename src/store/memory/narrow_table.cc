@@ -51,11 +51,11 @@ NarrowTable::NarrowTable(int64_t max_keys, KeyBudget* budget, const MeterRegistr
 NarrowTable::~NarrowTable() { munmap(lines_, MemoryBytes()); }
 
 int64_t NarrowTable::Carry(const Word& seen, const core::Meter& meter, core::Now now) const {
-  return CarryPacked(meters_->Get(MeterId(seen.tag)), meter, seen.state, now, seen.tag & kHashMask);
+  return CarryPacked(meters_->Get(MeterId(seen.tag)), meter, seen.state, now, SpreadOf(seen.tag));
 }
 
 Standing NarrowTable::StandingOf(const Word& word, core::Now now) const {
-  return StandingOfPacked(meters_->Get(MeterId(word.tag)), word.state, now, word.tag & kHashMask);
+  return StandingOfPacked(meters_->Get(MeterId(word.tag)), word.state, now, SpreadOf(word.tag));
 }
 
 NarrowTable::Found NarrowTable::Read(const core::Meter& meter, base::Key128 key, core::Now now,
@@ -99,7 +99,7 @@ NarrowTable::Scan NarrowTable::ScanWindow(base::Key128 key, core::Now now) const
         continue;
       }
       const Word word = LoadSlot(&slot);
-      if (((word.tag ^ key.lo) & kHashMask) == 0 && MeterId(word.tag) != 0) {
+      if (((word.tag ^ HashBits(key)) & kHashMask) == 0) {
         if ((word.tag & kUnverified) == 0) {
           scan.verified = true;
         } else if (scan.unverified_count == Scan::kMaxUnverified) {

@@ -8,7 +8,7 @@
 //   if (found == NarrowTable::Found::kNo) table.Insert(meter, key, now, first_state);
 //
 // Layout. Lines of 64 bytes, each of four slots {tag, state} of 16 bytes, which are replaced only by a 16-byte
-// compare-and-swap. tag = 47 bits of the key's hash | unverified | 16-bit meter id. A key lives in one of kWindow
+// compare-and-swap. tag = 1 | 46 bits of the key's hash | unverified | 16-bit meter id. A key lives in one of kWindow
 // adjacent lines from its home line on. 24 bytes per key of max_keys, mapped at construction, touched as keys come.
 //
 // Invariants.
@@ -45,6 +45,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -74,7 +75,7 @@ class NarrowTable {
   NarrowTable& operator=(const NarrowTable&) = delete;
 
   // Hash bits that are known of every entry too, to shift fixed windows by.
-  static uint64_t Spread(base::Key128 key) { return key.lo & kHashMask; }
+  static uint64_t Spread(base::Key128 key) { return SpreadOf(key.lo); }
 
   // Starts loading the key's line, for callers with several decisions at hand.
   void Prefetch(base::Key128 key) const { __builtin_prefetch(HomeLine(key), 1); }
@@ -124,6 +125,7 @@ class NarrowTable {
   static constexpr int kWindow = 16;
   static constexpr uint64_t kUnverified = uint64_t{1} << 16;
   static constexpr uint64_t kHashMask = ~((uint64_t{1} << 17) - 1);
+  static constexpr uint64_t kEntry = uint64_t{1} << 63;  // Tells an entry from a zero slot and from a tombstone.
   static constexpr Word kTombstone{kUnverified, 0};  // Meter id 0, which no entry has.
 
   struct alignas(64) Line {
@@ -132,11 +134,13 @@ class NarrowTable {
   struct Scan;
 
   static uint16_t MeterId(uint64_t tag) { return static_cast<uint16_t>(tag); }
+  static uint64_t HashBits(base::Key128 key) { return (key.lo & kHashMask) | kEntry; }
+  static uint64_t SpreadOf(uint64_t tag) { return (tag & kHashMask) << 1; }
   static uint64_t VerifiedTag(const core::Meter& meter, base::Key128 key) {
-    return (key.lo & kHashMask) | meter.id();
+    return HashBits(key) | meter.id();
   }
   static bool IsVerified(uint64_t tag, base::Key128 key) {
-    return (tag >> 16) == (key.lo & kHashMask) >> 16 && MeterId(tag) != 0;
+    return (tag ^ HashBits(key)) >> 16 == 0;
   }
 
   Line* HomeLine(base::Key128 key) const {
@@ -146,13 +150,16 @@ class NarrowTable {
   Word* Find(base::Key128 key) const {
     Line* line = HomeLine(key);
     for (int i = 0; i < kWindow; ++i, ++line) {
-      bool open = false;
-      for (Word& slot : line->slots) {
-        const uint64_t tag = LoadTag(&slot);
-        if (IsVerified(tag, key)) return &slot;
-        open |= tag == 0;
+      // Without a branch per slot: which of the four it is cannot be predicted.
+      unsigned match = 0;
+      unsigned open = 0;
+      for (int slot = 0; slot < kSlots; ++slot) {
+        const uint64_t tag = LoadTag(&line->slots[slot]);
+        match |= unsigned{IsVerified(tag, key)} << slot;
+        open |= unsigned{tag == 0} << slot;
       }
-      if (open) return nullptr;  // Invariant 2.
+      if (match != 0) return &line->slots[std::countr_zero(match)];
+      if (open != 0) return nullptr;  // Invariant 2.
     }
     return nullptr;
   }

@@ -58,7 +58,7 @@ class ShardedMap {
   int64_t MemoryBytes() const;
 
   // The bits by which fixed windows are shifted, as in the lock-free table.
-  static uint64_t Spread(base::Key128 key) { return key.lo >> 17 << 17; }
+  static uint64_t Spread(base::Key128 key) { return key.lo >> 17 << 18; }
 
  private:
   static constexpr int kShards = 128;
