@@ -17,8 +17,10 @@ namespace weir {
 
 class SimulatedClock final : public Clock {
  public:
-  // 2026-11-30T20:00:00Z unless told; the monotonic side starts elsewhere on purpose, so that a mix-up shows.
-  explicit SimulatedClock(int64_t realtime_ns = 1'796'068'800'000'000'000, int64_t monotonic_ns = 1'000'000'000'000)
+  // 2026-11-30T20:00:00Z unless told; the monotonic side starts elsewhere on purpose, so that a
+  // mix-up shows.
+  explicit SimulatedClock(int64_t realtime_ns = 1'796'068'800'000'000'000,
+                          int64_t monotonic_ns = 1'000'000'000'000)
       : monotonic_ns_(monotonic_ns), realtime_ns_(realtime_ns) {}
 
   int64_t MonotonicNs() const override { return monotonic_ns_.load(std::memory_order_acquire); }
@@ -31,7 +33,9 @@ class SimulatedClock final : public Clock {
   }
 
   // Sets the wall clock alone, forward or back, as an operator or NTP would.
-  void SetRealtimeNs(int64_t realtime_ns) { realtime_ns_.store(realtime_ns, std::memory_order_release); }
+  void SetRealtimeNs(int64_t realtime_ns) {
+    realtime_ns_.store(realtime_ns, std::memory_order_release);
+  }
 
  private:
   std::atomic<int64_t> monotonic_ns_;

@@ -56,7 +56,8 @@ Result<IdHasher> IdHasher::FromKey(std::string_view key) {
   const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
                                OSSL_PARAM_construct_end()};
   if (!state->keyed ||
-      EVP_MAC_init(state->keyed.get(), reinterpret_cast<const unsigned char*>(key.data()), key.size(), params) != 1) {
+      EVP_MAC_init(state->keyed.get(), reinterpret_cast<const unsigned char*>(key.data()),
+                   key.size(), params) != 1) {
     return MakeError(ErrorCode::kInternal, "OpenSSL gives no HMAC-SHA-256");
   }
   return IdHasher(std::move(state));
@@ -64,14 +65,16 @@ Result<IdHasher> IdHasher::FromKey(std::string_view key) {
 
 Result<IdHasher> IdHasher::Create(std::string_view secret) {
   if (secret.size() < kMinSecretBytes) {
-    return InvalidArgument("identity.secret: must have at least " + std::to_string(kMinSecretBytes) + " bytes");
+    return InvalidArgument("identity.secret: must have at least " +
+                           std::to_string(kMinSecretBytes) + " bytes");
   }
   return FromKey(secret);
 }
 
 Result<IdHasher> IdHasher::CreateRandom() {
   unsigned char key[32];
-  if (RAND_bytes(key, sizeof(key)) != 1) return MakeError(ErrorCode::kInternal, "no random bytes for identity.secret");
+  if (RAND_bytes(key, sizeof(key)) != 1)
+    return MakeError(ErrorCode::kInternal, "no random bytes for identity.secret");
   return FromKey({reinterpret_cast<const char*>(key), sizeof(key)});
 }
 
@@ -82,8 +85,10 @@ ClientId IdHasher::Hash(IdKind kind, std::string_view credential) const {
   size_t size = 0;
   const bool done =
       context &&
-      EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(prefix.data()), prefix.size()) == 1 &&
-      EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(credential.data()), credential.size()) == 1 &&
+      EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(prefix.data()),
+                     prefix.size()) == 1 &&
+      EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(credential.data()),
+                     credential.size()) == 1 &&
       EVP_MAC_final(context.get(), digest, &size, sizeof(digest)) == 1;
   if (!done) std::abort();  // Only out of memory; a call must never go on under a made-up identity.
   ClientId id;

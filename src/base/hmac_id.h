@@ -1,8 +1,10 @@
-// Ids in place of credentials. A client id is HMAC-SHA-256 of the credential under identity.secret, cut to 128 bits,
-// with its kind in front: "key:" + 22 characters of base64url. The credential itself goes nowhere.
+// Ids in place of credentials. A client id is HMAC-SHA-256 of the credential under identity.secret,
+// cut to 128 bits, with its kind in front: "key:" + 22 characters of base64url. The credential
+// itself goes nowhere.
 //
 // Kinds never share an id, even for equal text: the kind is part of the MAC's input and of the id.
-// Thread safety: IdHasher is immutable and may be shared. IdCache belongs to one thread; it borrows the hasher.
+// Thread safety: IdHasher is immutable and may be shared. IdCache belongs to one thread; it borrows
+// the hasher.
 //
 //   Result<IdHasher> hasher = IdHasher::Create(secret);
 //   IdCache cache(*hasher);                                     // one per event loop
@@ -54,7 +56,8 @@ class IdHasher {
  public:
   static constexpr size_t kMinSecretBytes = 16;
 
-  // Ids under `secret`; equal on every node and after a restart. Error: a secret shorter than kMinSecretBytes.
+  // Ids under `secret`; equal on every node and after a restart. Error: a secret shorter than
+  // kMinSecretBytes.
   static Result<IdHasher> Create(std::string_view secret);
 
   // Ids under 32 random bytes made now: they hold for this process's life only.
@@ -64,8 +67,8 @@ class IdHasher {
   IdHasher& operator=(IdHasher&&) noexcept;
   ~IdHasher();
 
-  // The id of `credential`, which may hold any bytes. About 1 µs; allocates inside OpenSSL. Hot paths go through
-  // IdCache.
+  // The id of `credential`, which may hold any bytes. About 1 µs; allocates inside OpenSSL. Hot
+  // paths go through IdCache.
   ClientId Hash(IdKind kind, std::string_view credential) const;
 
  private:
@@ -76,8 +79,9 @@ class IdHasher {
   std::unique_ptr<State> state_;
 };
 
-// Remembers the ids of the credentials seen lately: a two-way table from a keyed 128-bit hash of the credential
-// to its id. Neither credentials nor anything that leads back to them is kept. About 15 ns for a credential seen before.
+// Remembers the ids of the credentials seen lately: a two-way table from a keyed 128-bit hash of
+// the credential to its id. Neither credentials nor anything that leads back to them is kept. About
+// 15 ns for a credential seen before.
 class IdCache {
  public:
   static constexpr size_t kDefaultEntries = 4096;  // 48 bytes each

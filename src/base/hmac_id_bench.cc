@@ -1,6 +1,6 @@
-#include "base/hmac_id.h"
-
 #include <benchmark/benchmark.h>
+
+#include "base/hmac_id.h"
 
 namespace weir {
 namespace {

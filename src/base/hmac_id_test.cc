@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kSecret = "0123456789abcdef0123456789abcdef";
 
-// Expected values were computed apart from OpenSSL, with Python's hmac module over kind + credential.
+// Expected values were computed apart from OpenSSL, with Python's hmac module over kind +
+// credential.
 TEST(IdHasher, IsHmacSha256OfKindAndCredential) {
   const IdHasher hasher = IdHasher::Create(kSecret).value();
   EXPECT_EQ(hasher.Hash(IdKind::kKey, "sk-live-1").view(), "key:358N2BH7x1mzLIXVSvTQfQ");
@@ -23,10 +24,12 @@ TEST(IdHasher, IsHmacSha256OfKindAndCredential) {
 TEST(IdHasher, Case71_AnyBytesGiveABoundedId) {
   const IdHasher hasher = IdHasher::Create(kSecret).value();
   EXPECT_EQ(hasher.Hash(IdKind::kKey, "").view(), "key:qFZjNZumi_AzvH6sYrLLzA");
-  EXPECT_EQ(hasher.Hash(IdKind::kKey, std::string_view("a\0b\xff", 4)).view(), "key:51Sn8VrohE40EEQZrvQGYg");
+  EXPECT_EQ(hasher.Hash(IdKind::kKey, std::string_view("a\0b\xff", 4)).view(),
+            "key:51Sn8VrohE40EEQZrvQGYg");
   std::set<std::string> ids;
-  const std::string keys[] = {"",          "a\r\nb",        std::string(1, '\0'),   "\xff", "\xc3\xa9",
-                              "e\xcc\x81", std::string(4096, 'k'), std::string(1 << 20, 'k')};
+  const std::string keys[] = {
+      "",         "a\r\nb",    std::string(1, '\0'),   "\xff",
+      "\xc3\xa9", "e\xcc\x81", std::string(4096, 'k'), std::string(1 << 20, 'k')};
   for (const std::string& key : keys) {
     const ClientId id = hasher.Hash(IdKind::kKey, key);
     EXPECT_EQ(id.view().size(), 26u);

@@ -22,8 +22,8 @@ namespace {
 constexpr size_t kBatchBytes = 32 * 1024;
 constexpr std::chrono::milliseconds kFlushWait{500};
 
-// Gathers lines while more are queued, so that a busy server pays for one write per batch and an idle one sees each line
-// at once. Only the writing thread comes here, but for the destructor.
+// Gathers lines while more are queued, so that a busy server pays for one write per batch and an
+// idle one sees each line at once. Only the writing thread comes here, but for the destructor.
 class BatchingSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit BatchingSink(std::function<void(std::string_view)> lines) : lines_(std::move(lines)) {}
@@ -98,24 +98,28 @@ struct Logger::Impl {
 };
 
 Result<std::unique_ptr<Logger>> Logger::Create(LogOptions options) {
-  if (options.queue_records < 1) return InvalidArgument("the log queue needs room for at least one record");
+  if (options.queue_records < 1)
+    return InvalidArgument("the log queue needs room for at least one record");
   try {
     auto impl = std::make_unique<Impl>();
     impl->clock = options.clock != nullptr ? options.clock : &impl->system_clock;
     impl->sink = std::make_shared<BatchingSink>(std::move(options.sink));
     impl->pool = std::make_shared<spdlog::details::thread_pool>(options.queue_records, 1);
     impl->sink->SetPool(impl->pool.get());
-    impl->queue = std::make_shared<spdlog::async_logger>("weir", impl->sink, impl->pool,
-                                                         spdlog::async_overflow_policy::overrun_oldest);
-    impl->queue->set_level(spdlog::level::trace);  // Levels are judged in Enabled, before a line is built.
+    impl->queue = std::make_shared<spdlog::async_logger>(
+        "weir", impl->sink, impl->pool, spdlog::async_overflow_policy::overrun_oldest);
+    impl->queue->set_level(
+        spdlog::level::trace);  // Levels are judged in Enabled, before a line is built.
     impl->queue->flush_on(spdlog::level::off);
     return std::unique_ptr<Logger>(new Logger(std::move(impl), options.level));
   } catch (const std::exception& fault) {
-    return MakeError(ErrorCode::kInternal, std::string("cannot start the log thread: ") + fault.what());
+    return MakeError(ErrorCode::kInternal,
+                     std::string("cannot start the log thread: ") + fault.what());
   }
 }
 
-Logger::Logger(std::unique_ptr<Impl> impl, LogLevel level) : level_(level), impl_(std::move(impl)) {}
+Logger::Logger(std::unique_ptr<Impl> impl, LogLevel level)
+    : level_(level), impl_(std::move(impl)) {}
 
 // The queue goes first, then the pool, which empties what is queued and joins its thread.
 Logger::~Logger() {
@@ -144,14 +148,16 @@ void Logger::Flush() {
   const uint64_t seen = impl_->sink->flushes();
   do {
     impl_->queue->flush();
-  } while (!impl_->sink->WaitForFlush(seen));  // A full queue may have dropped the request as its oldest record.
+  } while (!impl_->sink->WaitForFlush(
+      seen));  // A full queue may have dropped the request as its oldest record.
 }
 
 uint64_t Logger::dropped() const { return impl_->pool->overrun_counter(); }
 
 std::optional<int64_t> WarningGate::Open(int64_t mono_ns) {
   int64_t next = next_ns_.load(std::memory_order_relaxed);
-  if (mono_ns < next || !next_ns_.compare_exchange_strong(next, mono_ns + interval_ns_, std::memory_order_relaxed)) {
+  if (mono_ns < next ||
+      !next_ns_.compare_exchange_strong(next, mono_ns + interval_ns_, std::memory_order_relaxed)) {
     held_.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;
   }

@@ -1,12 +1,14 @@
-// Structured logs: one JSON object per line, fields in a fixed order, written by a thread of the logger's own. A full
-// queue drops the oldest lines and counts them; a caller never waits for the disk.
+// Structured logs: one JSON object per line, fields in a fixed order, written by a thread of the
+// logger's own. A full queue drops the oldest lines and counts them; a caller never waits for the
+// disk.
 //
-// Nothing here redacts: callers pass ids, never credentials. Strings are escaped, so a line is always one line.
-// Thread safety: a Logger may be shared by any threads. It flushes and joins its thread when destroyed.
+// Nothing here redacts: callers pass ids, never credentials. Strings are escaped, so a line is
+// always one line. Thread safety: a Logger may be shared by any threads. It flushes and joins its
+// thread when destroyed.
 //
 //   auto logger = Logger::Create({.level = LogLevel::kInfo});
 //   if ((*logger)->Enabled(LogLevel::kInfo)) {
-//     (*logger)->Write({.level = LogLevel::kInfo, .wall_ns = now.wall_ns, .message = "call", .status = 429});
+//     (*logger)->Write({.wall_ns = now.wall_ns, .message = "call", .status = 429});
 //   }
 #pragma once
 
@@ -36,7 +38,8 @@ std::string_view LogLevelName(LogLevel level);
 struct LogField {
   LogField(std::string_view field_name, std::string_view text) : name(field_name), string(text) {}
   LogField(std::string_view field_name, const char* text) : name(field_name), string(text) {}
-  LogField(std::string_view field_name, int64_t value) : name(field_name), integer(value), is_integer(true) {}
+  LogField(std::string_view field_name, int64_t value)
+      : name(field_name), integer(value), is_integer(true) {}
 
   std::string_view name;
   std::string_view string;
@@ -44,8 +47,8 @@ struct LogField {
   bool is_integer = false;
 };
 
-// A line to be. Fields appear in this order; empty strings and negative numbers are left out. Views are read before
-// Write returns.
+// A line to be. Fields appear in this order; empty strings and negative numbers are left out. Views
+// are read before Write returns.
 struct LogRecord {
   LogLevel level = LogLevel::kInfo;
   int64_t wall_ns = 0;  // 0: the logger's clock is read.
@@ -65,9 +68,10 @@ struct LogRecord {
 
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;
-  size_t queue_records = 8192;                       // At least 1. When full, the oldest record goes.
-  const Clock* clock = nullptr;                      // For records without a time. nullptr: the system's.
-  std::function<void(std::string_view line)> sink;   // Where lines go, without the newline. Empty: standard error.
+  size_t queue_records = 8192;   // At least 1. When full, the oldest record goes.
+  const Clock* clock = nullptr;  // For records without a time. nullptr: the system's.
+  std::function<void(std::string_view line)>
+      sink;  // Where lines go, without the newline. Empty: standard error.
 };
 
 class Logger {
@@ -82,7 +86,8 @@ class Logger {
   bool Enabled(LogLevel level) const { return level >= level_.load(std::memory_order_relaxed); }
   void SetLevel(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
 
-  // Queues one line if its level is enabled. Does not block. Lines beyond kMaxLineBytes have long strings cut.
+  // Queues one line if its level is enabled. Does not block. Lines beyond kMaxLineBytes have long
+  // strings cut.
   void Write(const LogRecord& record);
 
   // Write({level, message, fields}) for lines that are not about one call.
@@ -107,17 +112,20 @@ class Logger {
   std::unique_ptr<Impl> impl_;
 };
 
-// Lets one warning through per interval and counts the rest, for faults that can come with every call.
+// Lets one warning through per interval and counts the rest, for faults that can come with every
+// call.
 //
 //   static constexpr int64_t kIntervalNs = 10'000'000'000;
-//   if (auto held = gate.Open(now.mono_ns)) logger.Log(LogLevel::kWarn, "upstream away", {{"suppressed", *held}});
+//   if (auto held = gate.Open(now.mono_ns)) logger.Log(LogLevel::kWarn, "upstream away",
+//   {{"suppressed", *held}});
 //
 // Thread safety: any threads.
 class WarningGate {
  public:
   explicit WarningGate(int64_t interval_ns = 10'000'000'000) : interval_ns_(interval_ns) {}
 
-  // The number of warnings held back since the last one, or nothing when this one is to be held back too.
+  // The number of warnings held back since the last one, or nothing when this one is to be held
+  // back too.
   std::optional<int64_t> Open(int64_t mono_ns);
 
  private:

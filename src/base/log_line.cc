@@ -20,7 +20,8 @@ void AppendPadded(int64_t value, int width, std::string& out) {
   out.append(digits, static_cast<size_t>(width));
 }
 
-// The length of the UTF-8 sequence that starts `text`, or 0 when none does (RFC 3629: no surrogates, no overlong forms).
+// The length of the UTF-8 sequence that starts `text`, or 0 when none does (RFC 3629: no
+// surrogates, no overlong forms).
 size_t Utf8Length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto follows = [&](size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
@@ -45,11 +46,21 @@ size_t Utf8Length(std::string_view text) {
 void AppendEscape(unsigned char c, std::string& out) {
   constexpr char kHex[] = "0123456789abcdef";
   switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
     default:
       out += "\\u00";
       out += kHex[c >> 4];

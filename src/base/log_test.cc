@@ -30,31 +30,36 @@ std::string Quoted(std::string_view text) {
 
 TEST(LogLine, FieldsStandInAFixedOrder) {
   const LogField more[] = {{"bytes", int64_t{-5}}, {"path", "/v1/\"x\""}};
-  EXPECT_EQ(Line({.level = LogLevel::kWarn,
-                  .wall_ns = kWallNs,
-                  .message = "call",
-                  .request_id = "r-1",
-                  .trace_id = "4bf92f35",
-                  .client = "key:abc",
-                  .limit = "per-client",
-                  .outcome = "denied",
-                  .source = "memory",
-                  .status = 429,
-                  .duration_ns = 1'002'003'999,
-                  .upstream = "ai",
-                  .model = "m",
-                  .fields = more}),
-            R"({"ts":"2026-11-30T20:00:03.123456Z","level":"warn","message":"call","request_id":"r-1",)"
-            R"("trace_id":"4bf92f35","client":"key:abc","limit":"per-client","outcome":"denied","source":"memory",)"
-            R"("status":429,"duration_s":1.002003,"upstream":"ai","model":"m","bytes":-5,"path":"/v1/\"x\""})");
+  EXPECT_EQ(
+      Line({.level = LogLevel::kWarn,
+            .wall_ns = kWallNs,
+            .message = "call",
+            .request_id = "r-1",
+            .trace_id = "4bf92f35",
+            .client = "key:abc",
+            .limit = "per-client",
+            .outcome = "denied",
+            .source = "memory",
+            .status = 429,
+            .duration_ns = 1'002'003'999,
+            .upstream = "ai",
+            .model = "m",
+            .fields = more}),
+      R"({"ts":"2026-11-30T20:00:03.123456Z","level":"warn","message":"call","request_id":"r-1",)"
+      R"("trace_id":"4bf92f35","client":"key:abc","limit":"per-client","outcome":"denied","source":"memory",)"
+      R"("status":429,"duration_s":1.002003,"upstream":"ai","model":"m","bytes":-5,"path":"/v1/\"x\""})");
 }
 
 TEST(LogLine, WhatIsNotKnownIsLeftOut) {
   EXPECT_EQ(Line({.level = LogLevel::kInfo, .wall_ns = 0, .message = "started"}),
             R"({"ts":"1970-01-01T00:00:00.000000Z","level":"info","message":"started"})");
-  EXPECT_EQ(Line({.level = LogLevel::kDebug, .wall_ns = 951'782'400'000'000'000, .message = "", .status = 0,
-                  .duration_ns = 0}),
-            R"({"ts":"2000-02-29T00:00:00.000000Z","level":"debug","message":"","status":0,"duration_s":0.000000})");
+  EXPECT_EQ(
+      Line({.level = LogLevel::kDebug,
+            .wall_ns = 951'782'400'000'000'000,
+            .message = "",
+            .status = 0,
+            .duration_ns = 0}),
+      R"({"ts":"2000-02-29T00:00:00.000000Z","level":"debug","message":"","status":0,"duration_s":0.000000})");
 }
 
 TEST(LogLine, Case71_ControlCharactersCannotBreakTheLine) {
@@ -63,11 +68,12 @@ TEST(LogLine, Case71_ControlCharactersCannotBreakTheLine) {
 }
 
 TEST(LogLine, BytesThatAreNotUtf8AreReplaced) {
-  EXPECT_EQ(Quoted("h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"), "\"h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
+  EXPECT_EQ(Quoted("h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
+            "\"h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
   EXPECT_EQ(Quoted("\xff"), "\"\xef\xbf\xbd\"");
-  EXPECT_EQ(Quoted("\xc0\xaf"), "\"\xef\xbf\xbd\xef\xbf\xbd\"");          // Overlong.
+  EXPECT_EQ(Quoted("\xc0\xaf"), "\"\xef\xbf\xbd\xef\xbf\xbd\"");                  // Overlong.
   EXPECT_EQ(Quoted("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");  // A surrogate.
-  EXPECT_EQ(Quoted("x\xe2\x82"), "\"x\xef\xbf\xbd\xef\xbf\xbd\"");        // Cut short.
+  EXPECT_EQ(Quoted("x\xe2\x82"), "\"x\xef\xbf\xbd\xef\xbf\xbd\"");                // Cut short.
 }
 
 TEST(LogLine, LongStringsAreCut) {
@@ -145,7 +151,8 @@ TEST_F(LoggerTest, AFullQueueDropsTheOldestAndNeverBlocks) {
     std::unique_lock lock(reached_mutex);
     ASSERT_TRUE(reached.wait_for(lock, std::chrono::seconds(10), [&] { return first_reached; }));
   }
-  for (int i = 0; i < 10; ++i) logger->Log(LogLevel::kInfo, "later", {{"n", int64_t{i}}});  // The sink is stuck.
+  for (int i = 0; i < 10; ++i)
+    logger->Log(LogLevel::kInfo, "later", {{"n", int64_t{i}}});  // The sink is stuck.
   EXPECT_EQ(logger->dropped(), 6u);
   held.unlock();
   logger.reset();
@@ -160,7 +167,8 @@ TEST_F(LoggerTest, ThreadsDoNotMixTheirLines) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 250; ++i) logger->Log(LogLevel::kInfo, std::string(50, static_cast<char>('a' + t)));
+      for (int i = 0; i < 250; ++i)
+        logger->Log(LogLevel::kInfo, std::string(50, static_cast<char>('a' + t)));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -169,7 +177,8 @@ TEST_F(LoggerTest, ThreadsDoNotMixTheirLines) {
   int counts[4] = {};
   for (const std::string& line : lines_) {
     for (int t = 0; t < 4; ++t) {
-      counts[t] += line.find("\"" + std::string(50, static_cast<char>('a' + t)) + "\"") != std::string::npos;
+      counts[t] +=
+          line.find("\"" + std::string(50, static_cast<char>('a' + t)) + "\"") != std::string::npos;
     }
   }
   for (const int count : counts) EXPECT_EQ(count, 250);

@@ -41,7 +41,8 @@ int HexDigit(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// The groups of one side of "::", read left to right. `dotted` allows IPv4 text in place of the last two groups.
+// The groups of one side of "::", read left to right. `dotted` allows IPv4 text in place of the
+// last two groups.
 struct Groups {
   Bits128 bits = 0;
   int count = 0;
@@ -51,7 +52,8 @@ struct Groups {
       const size_t end = text.find(':');
       const std::string_view group = text.substr(0, end);
       if (group.find('.') != std::string_view::npos) {
-        const std::optional<uint32_t> v4 = end == std::string_view::npos && dotted ? ParseV4(group) : std::nullopt;
+        const std::optional<uint32_t> v4 =
+            end == std::string_view::npos && dotted ? ParseV4(group) : std::nullopt;
         if (!v4) return false;
         bits = bits << 32 | *v4;
         count += 2;
@@ -88,7 +90,8 @@ std::optional<Bits128> ParseV6(std::string_view text) {
   }
   Groups right;
   const std::string_view behind = text.substr(gap + 2);
-  if (!left.Read(text.substr(0, gap), /*dotted=*/false) || !right.Read(behind, /*dotted=*/true)) return std::nullopt;
+  if (!left.Read(text.substr(0, gap), /*dotted=*/false) || !right.Read(behind, /*dotted=*/true))
+    return std::nullopt;
   if (left.count + right.count > 7) return std::nullopt;  // "::" stands for at least one group.
   const Bits128 high = left.count == 0 ? Bits128{0} : left.bits << (128 - 16 * left.count);
   return high | right.bits;
@@ -153,7 +156,9 @@ void WriteV6(Bits128 bits, TextWriter& out) {
 }
 
 // All ones behind the first `prefix` of 128 bits.
-constexpr Bits128 HostMask(int prefix) { return prefix == 0 ? ~Bits128{0} : (Bits128{1} << (128 - prefix)) - 1; }
+constexpr Bits128 HostMask(int prefix) {
+  return prefix == 0 ? ~Bits128{0} : (Bits128{1} << (128 - prefix)) - 1;
+}
 
 }  // namespace
 
@@ -225,18 +230,21 @@ Result<CidrSet> CidrSet::Create(std::span<const std::string> ranges) {
     const std::string_view base_text = text.substr(0, slash);
     const std::optional<IpAddress> base = IpAddress::Parse(base_text);
     if (!base) {
-      return InvalidArgument("\"" + range + "\" is no address range: write 10.0.0.0/8, 2001:db8::/32 or one address");
+      return InvalidArgument(
+          "\"" + range + "\" is no address range: write 10.0.0.0/8, 2001:db8::/32 or one address");
     }
     const bool written_as_v4 = base_text.find(':') == std::string_view::npos;
     const int width = written_as_v4 ? 32 : 128;
     int prefix = width;
     if (slash != std::string_view::npos) {
       const std::string_view digits = text.substr(slash + 1);
-      const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
-      const bool plain = fault == std::errc() && end == digits.data() + digits.size() && digits[0] != '-' &&
-                         (digits[0] != '0' || digits.size() == 1);
+      const auto [end, fault] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
+      const bool plain = fault == std::errc() && end == digits.data() + digits.size() &&
+                         digits[0] != '-' && (digits[0] != '0' || digits.size() == 1);
       if (!plain || prefix > width) {
-        return InvalidArgument("\"" + range + "\": the prefix length must be 0 to " + std::to_string(width));
+        return InvalidArgument("\"" + range + "\": the prefix length must be 0 to " +
+                               std::to_string(width));
       }
     }
     const Bits128 mask = HostMask(prefix + 128 - width);
@@ -255,7 +263,8 @@ Result<CidrSet> CidrSet::Create(std::span<const std::string> ranges) {
 }
 
 void CidrSet::Merge(std::vector<Range>& ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return a.first < b.first; });
   std::vector<Range> merged;
   for (const Range& range : ranges) {
     if (!merged.empty() && range.first <= merged.back().last) {
@@ -269,8 +278,9 @@ void CidrSet::Merge(std::vector<Range>& ranges) {
 
 bool CidrSet::Contains(IpAddress address) const {
   const std::vector<Range>& ranges = address.is_v4() ? v4_ : v6_;
-  const auto behind = std::upper_bound(ranges.begin(), ranges.end(), address.bits(),
-                                       [](Bits128 bits, const Range& range) { return bits < range.first; });
+  const auto behind =
+      std::upper_bound(ranges.begin(), ranges.end(), address.bits(),
+                       [](Bits128 bits, const Range& range) { return bits < range.first; });
   return behind != ranges.begin() && address.bits() <= std::prev(behind)->last;
 }
 

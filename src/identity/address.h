@@ -1,8 +1,8 @@
 // IP addresses as numbers: parsed strictly, compared by their bits, grouped for keys.
 //
-// An IPv4-mapped IPv6 address (::ffff:203.0.113.7) is the IPv4 address, whatever its spelling, so that one client has
-// one key on every kind of socket.
-// Thread safety: plain values. Nothing here allocates but CidrSet::Create.
+// An IPv4-mapped IPv6 address (::ffff:203.0.113.7) is the IPv4 address, whatever its spelling, so
+// that one client has one key on every kind of socket. Thread safety: plain values. Nothing here
+// allocates but CidrSet::Create.
 //
 //   std::optional<IpAddress> address = IpAddress::ParseWithPort("[2001:db8::1]:443");
 //   IpText text = address->Grouped(64);      // "2001:db8::/64"
@@ -43,8 +43,8 @@ class IpAddress {
   static IpAddress FromV4Bytes(std::span<const uint8_t, 4> bytes);
   static IpAddress FromV6Bytes(std::span<const uint8_t, 16> bytes);
 
-  // Exactly one address: four decimal numbers without leading zeros, or RFC 4291 text, without brackets, zone, port or
-  // space. Nothing for anything else.
+  // Exactly one address: four decimal numbers without leading zeros, or RFC 4291 text, without
+  // brackets, zone, port or space. Nothing for anything else.
   static std::optional<IpAddress> Parse(std::string_view text);
 
   // As Parse, and also "203.0.113.7:52241", "[2001:db8::1]" and "[2001:db8::1]:443".
@@ -52,13 +52,13 @@ class IpAddress {
 
   constexpr bool is_v4() const { return (bits_ >> 32) == (kMappedPrefix >> 32); }
   constexpr uint32_t v4_bits() const { return static_cast<uint32_t>(bits_); }  // REQUIRES: is_v4()
-  constexpr Bits128 bits() const { return bits_; }                             // IPv4 as ::ffff:a.b.c.d
+  constexpr Bits128 bits() const { return bits_; }  // IPv4 as ::ffff:a.b.c.d
 
   // "203.0.113.7", or RFC 5952 text for IPv6.
   IpText Text() const;
 
-  // The text of the key that this address counts under: itself for IPv4 and for prefix 128, else its IPv6 range as
-  // "2001:db8::/64". REQUIRES: 1 <= ipv6_prefix <= 128
+  // The text of the key that this address counts under: itself for IPv4 and for prefix 128, else
+  // its IPv6 range as "2001:db8::/64". REQUIRES: 1 <= ipv6_prefix <= 128
   IpText Grouped(int ipv6_prefix) const;
 
   friend constexpr bool operator==(IpAddress a, IpAddress b) { return a.bits_ == b.bits_; }
@@ -75,8 +75,9 @@ class CidrSet {
  public:
   CidrSet() = default;  // Empty.
 
-  // From "10.0.0.0/8", "2001:db8::/32" or plain addresses. Errors name the text and what is meant, as for bits set
-  // behind the prefix. An IPv6 range holds IPv4 addresses only when it is itself IPv4-mapped (::ffff:10.0.0.0/104).
+  // From "10.0.0.0/8", "2001:db8::/32" or plain addresses. Errors name the text and what is meant,
+  // as for bits set behind the prefix. An IPv6 range holds IPv4 addresses only when it is itself
+  // IPv4-mapped (::ffff:10.0.0.0/104).
   static Result<CidrSet> Create(std::span<const std::string> ranges);
 
   bool Contains(IpAddress address) const;

@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const int prefix : {1, 64, 127, 128}) {
     const std::string range(address->Grouped(prefix).view());
     const auto set = weir::identity::CidrSet::Create(std::span<const std::string>(&range, 1));
-    // A group of IPv4-compatible bits may cover the mapped block; then the range is IPv6 and holds the address still.
+    // A group of IPv4-compatible bits may cover the mapped block; then the range is IPv6 and holds
+    // the address still.
     if (!set || !set->Contains(*address)) std::abort();
   }
   return 0;

@@ -29,31 +29,65 @@ TEST(IpAddress, CanonicalText) {
   EXPECT_EQ(Canonical("1::"), "1::");
   EXPECT_EQ(Canonical("2001:DB8:0:0:0:0:0:1"), "2001:db8::1");
   EXPECT_EQ(Canonical("2001:0db8::0001"), "2001:db8::1");
-  EXPECT_EQ(Canonical("2001:db8:0:1:1:1:1:1"), "2001:db8:0:1:1:1:1:1");   // One zero group is not shortened.
-  EXPECT_EQ(Canonical("2001:0:0:1:0:0:0:1"), "2001:0:0:1::1");            // The longest run.
-  EXPECT_EQ(Canonical("2001:db8:0:0:1:0:0:1"), "2001:db8::1:0:0:1");      // The first of equal ones.
+  EXPECT_EQ(Canonical("2001:db8:0:1:1:1:1:1"),
+            "2001:db8:0:1:1:1:1:1");                            // One zero group is not shortened.
+  EXPECT_EQ(Canonical("2001:0:0:1:0:0:0:1"), "2001:0:0:1::1");  // The longest run.
+  EXPECT_EQ(Canonical("2001:db8:0:0:1:0:0:1"), "2001:db8::1:0:0:1");  // The first of equal ones.
   EXPECT_EQ(Canonical("1:2:3:4:5:6:0:0"), "1:2:3:4:5:6::");
   EXPECT_EQ(Canonical("64:ff9b::192.0.2.33"), "64:ff9b::c000:221");
   EXPECT_EQ(Canonical("1:2:3:4:5:6:7::"), "1:2:3:4:5:6:7:0");
 }
 
 TEST(IpAddress, Case63_MappedAddressesAreIpv4) {
-  for (const char* text : {"::ffff:203.0.113.7", "::ffff:cb00:7107", "0:0:0:0:0:FFFF:203.0.113.7"}) {
+  for (const char* text :
+       {"::ffff:203.0.113.7", "::ffff:cb00:7107", "0:0:0:0:0:FFFF:203.0.113.7"}) {
     const auto address = IpAddress::Parse(text);
     ASSERT_TRUE(address) << text;
     EXPECT_TRUE(address->is_v4()) << text;
     EXPECT_EQ(*address, *IpAddress::Parse("203.0.113.7")) << text;
     EXPECT_EQ(address->Grouped(64).view(), "203.0.113.7") << text;
   }
-  EXPECT_FALSE(IpAddress::Parse("::203.0.113.7")->is_v4());  // "Compatible", long deprecated: another address.
+  EXPECT_FALSE(IpAddress::Parse("::203.0.113.7")
+                   ->is_v4());  // "Compatible", long deprecated: another address.
 }
 
 TEST(IpAddress, RefusesEverythingElse) {
-  for (const std::string text :
-       {"", "1", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.256", "1.2.3.1000", "1.2.3.4 ", " 1.2.3.4", "1.2.3.", ".1.2.3",
-        "0x1.2.3.4", "1..3.4", "-1.2.3.4", ":", ":::", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1::2::3", "12345::", "g::",
-        "::1%eth0", "[::1]", "1:2:3:4:5:6:7::8", ":1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8:", "::1.2.3", "1.2.3.4::",
-        "::1.2.3.4:5", "1:2:3:4:5:6:7:1.2.3.4", "unknown", "_hidden", "::ffff:1.2.3.04", "1:", ":1", "::1:"}) {
+  for (const std::string text : {"",
+                                 "1",
+                                 "1.2.3",
+                                 "1.2.3.4.5",
+                                 "01.2.3.4",
+                                 "1.2.3.256",
+                                 "1.2.3.1000",
+                                 "1.2.3.4 ",
+                                 " 1.2.3.4",
+                                 "1.2.3.",
+                                 ".1.2.3",
+                                 "0x1.2.3.4",
+                                 "1..3.4",
+                                 "-1.2.3.4",
+                                 ":",
+                                 ":::",
+                                 "1:2:3:4:5:6:7",
+                                 "1:2:3:4:5:6:7:8:9",
+                                 "1::2::3",
+                                 "12345::",
+                                 "g::",
+                                 "::1%eth0",
+                                 "[::1]",
+                                 "1:2:3:4:5:6:7::8",
+                                 ":1:2:3:4:5:6:7:8",
+                                 "1:2:3:4:5:6:7:8:",
+                                 "::1.2.3",
+                                 "1.2.3.4::",
+                                 "::1.2.3.4:5",
+                                 "1:2:3:4:5:6:7:1.2.3.4",
+                                 "unknown",
+                                 "_hidden",
+                                 "::ffff:1.2.3.04",
+                                 "1:",
+                                 ":1",
+                                 "::1:"}) {
     EXPECT_EQ(Canonical(text), "none") << text;
   }
   EXPECT_EQ(Canonical(std::string("1.2.3.4\0", 8)), "none");
@@ -67,9 +101,10 @@ TEST(IpAddress, Case63_PortsAreStripped) {
   EXPECT_EQ(WithPort("[2001:db8::1]:443"), "2001:db8::1");
   EXPECT_EQ(WithPort("[2001:db8::1]"), "2001:db8::1");
   EXPECT_EQ(WithPort("2001:db8::1"), "2001:db8::1");
-  for (const char* text : {"203.0.113.7:", "203.0.113.7:65536", "203.0.113.7:-1", "203.0.113.7:80:80", "[2001:db8::1",
-                           "[2001:db8::1]443", "[2001:db8::1]:", "[1.2.3.4]:80", "[]", "2001:db8::1]:443",
-                           "[2001:db8::1]:4a", "1.2.3.4:999999"}) {
+  for (const char* text :
+       {"203.0.113.7:", "203.0.113.7:65536", "203.0.113.7:-1", "203.0.113.7:80:80", "[2001:db8::1",
+        "[2001:db8::1]443", "[2001:db8::1]:", "[1.2.3.4]:80", "[]", "2001:db8::1]:443",
+        "[2001:db8::1]:4a", "1.2.3.4:999999"}) {
     EXPECT_EQ(WithPort(text), "none") << text;
   }
 }
@@ -103,7 +138,8 @@ rc::Gen<Bits128> AnyBits() {
                         Bits128 bits = Wide(std::get<0>(parts) * 0x9e3779b97f4a7c15u,
                                             std::get<1>(parts) * 0xd1b54a32d192ed03u);
                         for (int group = 0; group < 8; ++group) {
-                          if (std::get<2>(parts) >> group & 1) bits &= ~(Bits128{0xffff} << (16 * group));
+                          if (std::get<2>(parts) >> group & 1)
+                            bits &= ~(Bits128{0xffff} << (16 * group));
                         }
                         return bits;
                       });
@@ -114,9 +150,11 @@ TEST(IpAddress, TextAndBackIsTheSameAddress) {
     const IpAddress address = IpAddress::V6(*AnyBits());
     const std::string text(address.Text().view());
     RC_ASSERT(IpAddress::Parse(text) == address);
-    RC_ASSERT(IpAddress::ParseWithPort("[" + text + "]:1") == (address.is_v4() ? std::nullopt : std::optional(address)));
+    RC_ASSERT(IpAddress::ParseWithPort("[" + text + "]:1") ==
+              (address.is_v4() ? std::nullopt : std::optional(address)));
     in6_addr raw;
-    for (int i = 0; i < 16; ++i) raw.s6_addr[i] = static_cast<uint8_t>(address.bits() >> (120 - 8 * i));
+    for (int i = 0; i < 16; ++i)
+      raw.s6_addr[i] = static_cast<uint8_t>(address.bits() >> (120 - 8 * i));
     char expected[INET6_ADDRSTRLEN];
     inet_ntop(AF_INET6, &raw, expected, sizeof(expected));
     RC_ASSERT(IpAddress::Parse(expected) == address);
@@ -131,7 +169,8 @@ TEST(IpAddress, TextAndBackIsTheSameAddress) {
 
 TEST(IpAddress, AgreesWithInetPtonOnRandomText) {
   EXPECT_TRUE(rc::check("what inet_pton takes", [] {
-    const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("0011259afF::::...")));
+    const auto text =
+        *rc::gen::container<std::string>(rc::gen::elementOf(std::string("0011259afF::::...")));
     in6_addr raw6;
     in_addr raw4;
     const auto parsed = IpAddress::Parse(text);
@@ -151,7 +190,9 @@ CidrSet Set(std::vector<std::string> ranges) {
   return set.value_or(CidrSet());
 }
 
-bool Holds(const CidrSet& set, std::string_view address) { return set.Contains(*IpAddress::Parse(address)); }
+bool Holds(const CidrSet& set, std::string_view address) {
+  return set.Contains(*IpAddress::Parse(address));
+}
 
 TEST(CidrSet, HoldsItsRanges) {
   const CidrSet set = Set({"10.0.0.0/8", "192.0.2.1", "2001:db8::/32", "::1/128", "10.1.0.0/16"});
@@ -183,8 +224,9 @@ TEST(CidrSet, ErrorsSayWhatIsMeant) {
     const auto set = CidrSet::Create(std::vector<std::string>{range});
     return set ? std::string("accepted") : set.error().message;
   };
-  EXPECT_EQ(message("10.0.0.1/8"), "\"10.0.0.1/8\" has bits set behind its prefix; 10.0.0.0/8 is meant, or the address "
-                                   "alone");
+  EXPECT_EQ(message("10.0.0.1/8"),
+            "\"10.0.0.1/8\" has bits set behind its prefix; 10.0.0.0/8 is meant, or the address "
+            "alone");
   EXPECT_EQ(message("10.0.0.0/33"), "\"10.0.0.0/33\": the prefix length must be 0 to 32");
   EXPECT_EQ(message("10.0.0.0/"), "\"10.0.0.0/\": the prefix length must be 0 to 32");
   EXPECT_EQ(message("10.0.0.0/08"), "\"10.0.0.0/08\": the prefix length must be 0 to 32");
@@ -192,7 +234,8 @@ TEST(CidrSet, ErrorsSayWhatIsMeant) {
   EXPECT_EQ(message("2001:db8::/129"), "\"2001:db8::/129\": the prefix length must be 0 to 128");
   EXPECT_EQ(message("10.0.0/8"),
             "\"10.0.0/8\" is no address range: write 10.0.0.0/8, 2001:db8::/32 or one address");
-  EXPECT_EQ(message(""), "\"\" is no address range: write 10.0.0.0/8, 2001:db8::/32 or one address");
+  EXPECT_EQ(message(""),
+            "\"\" is no address range: write 10.0.0.0/8, 2001:db8::/32 or one address");
 }
 
 TEST(CidrSet, AgreesWithOneRangeAtATime) {
@@ -208,20 +251,23 @@ TEST(CidrSet, AgreesWithOneRangeAtATime) {
     for (const auto& [bits, prefix] : parts) {
       const uint32_t mask = prefix == 0 ? 0 : ~uint32_t{0} << (32 - prefix);
       plain.push_back({bits & mask, prefix});
-      ranges.push_back(std::string(IpAddress::V4(bits & mask).Text().view()) + "/" + std::to_string(prefix));
+      ranges.push_back(std::string(IpAddress::V4(bits & mask).Text().view()) + "/" +
+                       std::to_string(prefix));
     }
     const CidrSet set = CidrSet::Create(ranges).value();
     std::vector<uint32_t> probes = *rc::gen::arbitrary<std::vector<uint32_t>>();
     for (const Plain& range : plain) {  // The edges of every range.
       const uint32_t size = range.prefix == 0 ? 0 : uint32_t{1} << (32 - range.prefix) % 32;
-      for (const uint32_t probe : {range.base, range.base - 1, range.base + size, range.base + size - 1}) {
+      for (const uint32_t probe :
+           {range.base, range.base - 1, range.base + size, range.base + size - 1}) {
         probes.push_back(probe);
       }
     }
     for (const uint32_t probe : probes) {
       bool expected = false;
       for (const Plain& range : plain) {
-        expected = expected || range.prefix == 0 || (probe ^ range.base) >> (32 - range.prefix) == 0;
+        expected =
+            expected || range.prefix == 0 || (probe ^ range.base) >> (32 - range.prefix) == 0;
       }
       RC_ASSERT(set.Contains(IpAddress::V4(probe)) == expected);
     }

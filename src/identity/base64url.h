@@ -11,8 +11,8 @@
 
 namespace weir::identity {
 
-// Nothing for padding, any other character, an impossible length, or leftover bits that are not zero: each byte string
-// has one spelling, so one token has one.
+// Nothing for padding, any other character, an impossible length, or leftover bits that are not
+// zero: each byte string has one spelling, so one token has one.
 std::optional<std::string> DecodeBase64Url(std::string_view text);
 
 }  // namespace weir::identity

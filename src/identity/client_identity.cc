@@ -30,21 +30,28 @@ bool IsTokenChar(char c) {
 
 std::string_view CredentialErrorText(CredentialError error) {
   switch (error) {
-    case CredentialError::kTooLong: return "the credential is too long";
-    case CredentialError::kConflicting: return "the credential is given more than once";
-    default: return "the credential is malformed";
+    case CredentialError::kTooLong:
+      return "the credential is too long";
+    case CredentialError::kConflicting:
+      return "the credential is given more than once";
+    default:
+      return "the credential is malformed";
   }
 }
 
 std::string_view MissingText(ClientSource::Kind kind) {
   switch (kind) {
-    case ClientSource::Kind::kApiKey: return "an API key is required";
-    case ClientSource::Kind::kJwtSubject: return "a token is required";
-    default: return "a client identity is required";
+    case ClientSource::Kind::kApiKey:
+      return "an API key is required";
+    case ClientSource::Kind::kJwtSubject:
+      return "a token is required";
+    default:
+      return "a client identity is required";
   }
 }
 
-// Two headers with one value are two clients, so the name is part of what is hashed; no header name holds a ':'.
+// Two headers with one value are two clients, so the name is part of what is hashed; no header name
+// holds a ':'.
 ClientId HeaderId(std::string_view name, std::string_view value, IdCache& ids) {
   std::array<char, kMaxHeaderNameBytes + 1 + kMaxHeaderValueBytes> text;
   char* end = std::ranges::copy(name, text.begin()).out;
@@ -53,7 +60,8 @@ ClientId HeaderId(std::string_view name, std::string_view value, IdCache& ids) {
   return ids.Get(IdKind::kHeader, {text.data(), static_cast<size_t>(end - text.data())});
 }
 
-// Tells the tokens that one policy's resolver verified from those of another; the caches outlive reloads.
+// Tells the tokens that one policy's resolver verified from those of another; the caches outlive
+// reloads.
 uint64_t NextSerial() {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -69,7 +77,8 @@ Result<ClientSource> ParseClientSource(std::string_view text) {
   if (text.starts_with(kHeaderPrefix)) {
     std::string name(text.substr(kHeaderPrefix.size()));
     std::ranges::transform(name, name.begin(), Lower);
-    if (!name.empty() && name.size() <= kMaxHeaderNameBytes && std::ranges::all_of(name, IsTokenChar)) {
+    if (!name.empty() && name.size() <= kMaxHeaderNameBytes &&
+        std::ranges::all_of(name, IsTokenChar)) {
       return ClientSource{Kind::kHeader, std::move(name)};
     }
   }
@@ -106,7 +115,9 @@ IdentityCache::IdentityCache(const IdHasher& hasher, size_t tokens)
       mask_(std::bit_ceil(tokens < 1 ? size_t{1} : tokens) - 1),
       tokens_(std::make_unique<Token[]>(mask_ + 1)) {}
 
-IdentityCache::Token& IdentityCache::SlotOf(const base::Key128& key) { return tokens_[key.lo & mask_]; }
+IdentityCache::Token& IdentityCache::SlotOf(const base::Key128& key) {
+  return tokens_[key.lo & mask_];
+}
 
 Result<void> IdentityResolver::CheckChain(const std::vector<ClientSource>& chain) {
   for (auto source = chain.begin(); source != chain.end(); ++source) {
@@ -131,10 +142,12 @@ Result<std::vector<std::string>> IdentityResolver::HeadersOf(const IdentityOptio
     }
     if (source.kind != ClientSource::Kind::kHeader) continue;
     if (options.trusted_proxies.empty()) {
-      return InvalidArgument("identity: header." + source.header +
-                             " needs identity.trusted_proxies, which alone may name clients by headers");
+      return InvalidArgument(
+          "identity: header." + source.header +
+          " needs identity.trusted_proxies, which alone may name clients by headers");
     }
-    if (std::ranges::find(headers, source.header) == headers.end()) headers.push_back(source.header);
+    if (std::ranges::find(headers, source.header) == headers.end())
+      headers.push_back(source.header);
   }
   if (headers.size() > IdentityRequest::kMaxHeaderSources) {
     return InvalidArgument("identity: at most 4 headers can name clients");
@@ -146,7 +159,8 @@ Result<std::unique_ptr<IdentityResolver>> IdentityResolver::Create(IdentityOptio
   if (options.ipv6_prefix < 1 || options.ipv6_prefix > 128) {
     return InvalidArgument("identity.ipv6_prefix: must be 1 to 128");
   }
-  if (const Result<void> chain = CheckChain(options.client); !chain) return std::unexpected(chain.error());
+  if (const Result<void> chain = CheckChain(options.client); !chain)
+    return std::unexpected(chain.error());
   if (options.client.empty() || options.client.back().kind != ClientSource::Kind::kIp) {
     options.client.push_back({ClientSource::Kind::kIp, ""});
   }
@@ -171,11 +185,13 @@ IdentityResolver::IdentityResolver(IdentityOptions options, std::optional<JwtVer
       headers_(std::move(headers)),
       serial_(NextSerial()) {}
 
-IdentityResolver::Verified IdentityResolver::VerifyToken(std::string_view token, IdentityCache& cache,
+IdentityResolver::Verified IdentityResolver::VerifyToken(std::string_view token,
+                                                         IdentityCache& cache,
                                                          int64_t wall_ns) const {
   const base::Key128 key = cache.fast_.Begin(token).Finish();
   IdentityCache::Token& slot = cache.SlotOf(key);
-  if (slot.key == key && slot.resolver == serial_ && wall_ns / 1'000'000'000 < slot.expires_s) return {slot.id, {}};
+  if (slot.key == key && slot.resolver == serial_ && wall_ns / 1'000'000'000 < slot.expires_s)
+    return {slot.id, {}};
   ++cache.token_misses_;
   const std::expected<JwtClaims, JwtError> claims = verifier_->Verify(token, wall_ns);
   if (!claims) return {{}, claims.error()};
@@ -192,8 +208,8 @@ struct IdentityResolver::Found {
   std::string_view ip;
 };
 
-std::string_view IdentityResolver::Gather(const IdentityRequest& request, IdentityCache& cache, int64_t wall_ns,
-                                          Found& found) const {
+std::string_view IdentityResolver::Gather(const IdentityRequest& request, IdentityCache& cache,
+                                          int64_t wall_ns, Found& found) const {
   const Credentials credentials = ReadCredentials(request.credentials_, verifier_.has_value());
   if (credentials.error != CredentialError::kNone) return CredentialErrorText(credentials.error);
   found.api_key = credentials.api_key;
@@ -212,14 +228,16 @@ std::string_view IdentityResolver::Gather(const IdentityRequest& request, Identi
   return {};
 }
 
-ClientId IdentityResolver::IdOf(const ClientSource& source, const Found& found, IdentityCache& cache) const {
+ClientId IdentityResolver::IdOf(const ClientSource& source, const Found& found,
+                                IdentityCache& cache) const {
   switch (source.kind) {
     case ClientSource::Kind::kApiKey:
       return found.api_key.empty() ? ClientId() : cache.ids_.Get(IdKind::kKey, found.api_key);
     case ClientSource::Kind::kJwtSubject:
       return found.token;
     case ClientSource::Kind::kHeader: {
-      const auto index = static_cast<size_t>(std::ranges::find(headers_, source.header) - headers_.begin());
+      const auto index =
+          static_cast<size_t>(std::ranges::find(headers_, source.header) - headers_.begin());
       const std::string_view value = found.headers[index];
       return value.empty() ? ClientId() : HeaderId(source.header, value, cache.ids_);
     }
@@ -229,7 +247,8 @@ ClientId IdentityResolver::IdOf(const ClientSource& source, const Found& found, 
   return {};
 }
 
-Identity IdentityResolver::Resolve(const IdentityRequest& request, IdentityCache& cache, int64_t wall_ns) const {
+Identity IdentityResolver::Resolve(const IdentityRequest& request, IdentityCache& cache,
+                                   int64_t wall_ns) const {
   Identity who;
   who.address = ClientAddress(request.peer_, options_.trusted_proxies, request.forwarded_);
   who.ip = who.address.Grouped(options_.ipv6_prefix);

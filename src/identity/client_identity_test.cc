@@ -20,20 +20,25 @@ class ClientIdentityTest : public ::testing::Test {
  protected:
   void Use(std::vector<std::string> client, std::string_view require = "", bool jwt = false) {
     IdentityOptions options;
-    for (const std::string& source : client) options.client.push_back(ParseClientSource(source).value());
+    for (const std::string& source : client)
+      options.client.push_back(ParseClientSource(source).value());
     if (!require.empty()) options.require = ParseClientSource(require).value();
-    if (jwt) options.jwt = JwtOptions{.keys = std::string(TokenMaker::kSecret), .algorithms = {JwtAlgorithm::kHs256}};
+    if (jwt)
+      options.jwt = JwtOptions{.keys = std::string(TokenMaker::kSecret),
+                               .algorithms = {JwtAlgorithm::kHs256}};
     options.trusted_proxies = CidrSet::Create(std::vector<std::string>{"127.0.0.1"}).value();
     resolver_ = IdentityResolver::Create(std::move(options)).value();
   }
 
-  Identity Of(const Headers& headers, std::string_view peer = "203.0.113.7", int64_t wall_ns = kNowNs) {
+  Identity Of(const Headers& headers, std::string_view peer = "203.0.113.7",
+              int64_t wall_ns = kNowNs) {
     IdentityRequest request(*resolver_, *IpAddress::Parse(peer));
     for (const auto& [name, value] : headers) request.Offer(name, value);
     return resolver_->Resolve(request, cache_, wall_ns);
   }
 
-  // "key", "jwt", "header" or "ip" when the client is that kind of id of `credential`; else what went wrong.
+  // "key", "jwt", "header" or "ip" when the client is that kind of id of `credential`; else what
+  // went wrong.
   std::string Named(const Headers& headers, std::string_view peer = "203.0.113.7") {
     const Identity who = Of(headers, peer);
     if (who.outcome != IdentityOutcome::kOk) return "refused: " + std::string(who.reason);
@@ -41,8 +46,9 @@ class ClientIdentityTest : public ::testing::Test {
   }
 
   static std::string Token(std::string_view subject, int64_t expires_s = 1'796'069'000) {
-    return TokenMaker::Hs256(R"({"alg":"HS256"})", R"({"sub":")" + std::string(subject) + R"(","exp":)" +
-                                                       std::to_string(expires_s) + "}");
+    return TokenMaker::Hs256(
+        R"({"alg":"HS256"})",
+        R"({"sub":")" + std::string(subject) + R"(","exp":)" + std::to_string(expires_s) + "}");
   }
 
   IdHasher hasher_ = IdHasher::Create("0123456789abcdef").value();
@@ -53,7 +59,8 @@ class ClientIdentityTest : public ::testing::Test {
 TEST_F(ClientIdentityTest, TheFirstSourcePresentNamesTheClient) {
   Use({"api_key", "jwt.sub", "header.x-user-id", "ip"}, "", /*jwt=*/true);
   const std::string bearer = "Bearer " + Token("alice");
-  EXPECT_EQ(Named({{"X-Api-Key", "K"}, {"Authorization", bearer}, {"X-User-Id", "u"}}, "127.0.0.1"), "key");
+  EXPECT_EQ(Named({{"X-Api-Key", "K"}, {"Authorization", bearer}, {"X-User-Id", "u"}}, "127.0.0.1"),
+            "key");
   EXPECT_EQ(Named({{"Authorization", bearer}, {"X-User-Id", "u"}}, "127.0.0.1"), "jwt");
   EXPECT_EQ(Named({{"X-User-Id", "u"}}, "127.0.0.1"), "header");
   EXPECT_EQ(Named({}, "127.0.0.1"), "ip");
@@ -69,7 +76,8 @@ TEST_F(ClientIdentityTest, IdsAreTheHashersAndOneKeyIsOneClient) {
   EXPECT_EQ(Of({{"authorization", "bearer K"}}).client, hasher_.Hash(IdKind::kKey, "K"));
   EXPECT_EQ(Of({{"X-API-KEY", "K"}}).client, hasher_.Hash(IdKind::kKey, "K"));
   EXPECT_EQ(Of({{"api-key", "K"}}).client, hasher_.Hash(IdKind::kKey, "K"));
-  EXPECT_EQ(Of({{"Authorization", "Bearer " + Token("alice")}}).client, hasher_.Hash(IdKind::kJwt, "alice"));
+  EXPECT_EQ(Of({{"Authorization", "Bearer " + Token("alice")}}).client,
+            hasher_.Hash(IdKind::kJwt, "alice"));
   EXPECT_EQ(Of({}).client, hasher_.Hash(IdKind::kIp, "203.0.113.7"));
 }
 
@@ -91,7 +99,9 @@ TEST_F(ClientIdentityTest, Case62_OnlyTrustedProxiesNameAddresses) {
   for (int i = 0; i < 12; ++i) {
     const std::string invented = "192.0.2." + std::to_string(i);
     EXPECT_EQ(Of({{"X-Forwarded-For", invented + ", 198.51.100.9"}}, "127.0.0.1").client, real);
-    EXPECT_EQ(Of({{"X-Forwarded-For", invented}, {"x-forwarded-for", "198.51.100.9"}}, "127.0.0.1").client, real);
+    EXPECT_EQ(Of({{"X-Forwarded-For", invented}, {"x-forwarded-for", "198.51.100.9"}}, "127.0.0.1")
+                  .client,
+              real);
     EXPECT_EQ(Of({{"X-Forwarded-For", invented + ", 198.51.100.9"}}, "203.0.113.50").client,
               hasher_.Hash(IdKind::kIp, "203.0.113.50"));
   }
@@ -102,7 +112,8 @@ TEST_F(ClientIdentityTest, Case63_PortsAndMappedAddressesAreOneClient) {
   Use({"ip"});
   std::set<std::string> ids;
   for (int port = 52241; port <= 52252; ++port) {
-    ids.emplace(Of({{"X-Forwarded-For", "203.0.113.7:" + std::to_string(port)}}, "127.0.0.1").client.view());
+    ids.emplace(Of({{"X-Forwarded-For", "203.0.113.7:" + std::to_string(port)}}, "127.0.0.1")
+                    .client.view());
   }
   ids.emplace(Of({}, "::ffff:203.0.113.7").client.view());
   EXPECT_EQ(ids.size(), 1u);
@@ -113,7 +124,8 @@ TEST_F(ClientIdentityTest, Case63_PortsAndMappedAddressesAreOneClient) {
 TEST_F(ClientIdentityTest, Case65_OneSixtyFourIsOneClient) {
   Use({"ip"});
   std::set<std::string> ids;
-  for (int i = 0; i < 20; ++i) ids.emplace(Of({}, "2001:db8:1:2::" + std::to_string(i)).client.view());
+  for (int i = 0; i < 20; ++i)
+    ids.emplace(Of({}, "2001:db8:1:2::" + std::to_string(i)).client.view());
   EXPECT_EQ(ids.size(), 1u);
   EXPECT_EQ(Of({}, "2001:db8:1:2::9").ip.view(), "2001:db8:1:2::/64");
   EXPECT_EQ(Of({}, "2001:db8:1:2::9").address.Text().view(), "2001:db8:1:2::9");
@@ -135,11 +147,13 @@ TEST_F(ClientIdentityTest, Case66_AnonymousCallersAreOneClientPerAddress) {
 }
 
 TEST_F(ClientIdentityTest, Case66_UnknownSourcesAreRefusedAtLoad) {
-  for (const char* bad : {"", "apikey", "jwt", "jwt.email", "header.", "header.x y", "API_KEY", "header.x:y", "ip "}) {
+  for (const char* bad : {"", "apikey", "jwt", "jwt.email", "header.", "header.x y", "API_KEY",
+                          "header.x:y", "ip "}) {
     const auto source = ParseClientSource(bad);
     ASSERT_FALSE(source.has_value()) << bad;
     EXPECT_EQ(source.error().message,
-              "\"" + std::string(bad) + "\" names no client: api_key, jwt.sub, header.NAME or ip is meant");
+              "\"" + std::string(bad) +
+                  "\" names no client: api_key, jwt.sub, header.NAME or ip is meant");
   }
   EXPECT_EQ(ParseClientSource("header.X-User-Id").value().header, "x-user-id");
   EXPECT_FALSE(ParseClientSource("header." + std::string(65, 'x')).has_value());
@@ -167,14 +181,16 @@ TEST_F(ClientIdentityTest, Case67_AnInvalidCredentialNeverFallsThrough) {
   EXPECT_EQ(Named({{"Authorization", "Bearer " + Token("a", 1'000)}, {"x-api-key", "K"}}),
             "refused: the token has expired");
   EXPECT_EQ(Named({{"x-api-key", ""}}), "refused: the credential is malformed");
-  EXPECT_EQ(Named({{"x-api-key", "a"}, {"X-API-Key", "b"}}), "refused: the credential is given more than once");
+  EXPECT_EQ(Named({{"x-api-key", "a"}, {"X-API-Key", "b"}}),
+            "refused: the credential is given more than once");
   EXPECT_EQ(Named({{"api-key", std::string(8193, 'k')}}), "refused: the credential is too long");
 }
 
 TEST_F(ClientIdentityTest, Case68_SpellingsOfOneKeyAreOneClientOrRefused) {
   Use({"api_key", "ip"}, "api_key");
   std::set<std::string> ids;
-  for (const char* good : {"Bearer K", "bearer K"}) ids.emplace(Of({{"Authorization", good}}).client.view());
+  for (const char* good : {"Bearer K", "bearer K"})
+    ids.emplace(Of({{"Authorization", good}}).client.view());
   EXPECT_EQ(ids.size(), 1u);
   EXPECT_EQ(Named({{"Authorization", "Bearer  K"}}), "refused: the credential is malformed");
   EXPECT_EQ(Named({{"Authorization", "x Bearer K"}}), "refused: an API key is required");
@@ -183,11 +199,13 @@ TEST_F(ClientIdentityTest, Case68_SpellingsOfOneKeyAreOneClientOrRefused) {
 TEST_F(ClientIdentityTest, Case71_HeaderIdentitiesAreBounded) {
   Use({"header.x-user-id", "ip"});
   EXPECT_EQ(Named({{"x-user-id", std::string(1024, 'u')}}, "127.0.0.1"), "header");
-  EXPECT_EQ(Named({{"x-user-id", std::string(1025, 'u')}}, "127.0.0.1"), "refused: the identity header is too long");
+  EXPECT_EQ(Named({{"x-user-id", std::string(1025, 'u')}}, "127.0.0.1"),
+            "refused: the identity header is too long");
   EXPECT_EQ(Named({{"x-user-id", "a"}, {"x-user-id", "b"}}, "127.0.0.1"),
             "refused: the identity header is given more than once");
   EXPECT_EQ(Named({{"x-user-id", ""}}, "127.0.0.1"), "ip");
-  EXPECT_NE(Of({{"x-user-id", "\xc3\xa9"}}, "127.0.0.1").client, Of({{"x-user-id", "e\xcc\x81"}}, "127.0.0.1").client);
+  EXPECT_NE(Of({{"x-user-id", "\xc3\xa9"}}, "127.0.0.1").client,
+            Of({{"x-user-id", "e\xcc\x81"}}, "127.0.0.1").client);
 }
 
 TEST_F(ClientIdentityTest, Case87_RandomKeysShareOneAddress) {
@@ -205,9 +223,11 @@ TEST_F(ClientIdentityTest, Case87_RandomKeysShareOneAddress) {
 TEST_F(ClientIdentityTest, HeaderIdentitiesComeFromTrustedProxiesOnly) {
   Use({"header.x-user-id", "ip"}, "header.x-user-id");
   EXPECT_EQ(Named({{"X-User-Id", "alice"}}, "127.0.0.1"), "header");
-  EXPECT_EQ(Named({{"X-User-Id", "alice"}}, "203.0.113.7"), "refused: a client identity is required");
+  EXPECT_EQ(Named({{"X-User-Id", "alice"}}, "203.0.113.7"),
+            "refused: a client identity is required");
   // The proxy is trusted, whoever stands behind it.
-  EXPECT_EQ(Named({{"X-User-Id", "alice"}, {"X-Forwarded-For", "203.0.113.7"}}, "127.0.0.1"), "header");
+  EXPECT_EQ(Named({{"X-User-Id", "alice"}, {"X-Forwarded-For", "203.0.113.7"}}, "127.0.0.1"),
+            "header");
 }
 
 TEST_F(ClientIdentityTest, RequiredSourcesThatAreAbsent) {
@@ -239,7 +259,8 @@ TEST_F(ClientIdentityTest, AnotherPolicyVerifiesAgain) {
   IdentityOptions options;
   options.client = {ParseClientSource("jwt.sub").value()};
   options.jwt = JwtOptions{.keys = std::string(32, 'n'), .algorithms = {JwtAlgorithm::kHs256}};
-  resolver_ = IdentityResolver::Create(std::move(options)).value();  // A reload that changed the key.
+  resolver_ =
+      IdentityResolver::Create(std::move(options)).value();  // A reload that changed the key.
   EXPECT_EQ(Of(headers).reason, "the token's signature does not verify");
 }
 
@@ -252,14 +273,16 @@ TEST(IdentityResolver, ImpossibleOptionsAreRefused) {
   const auto source = [](const char* text) { return ParseClientSource(text).value(); };
   const CidrSet loopback = CidrSet::Create(std::vector<std::string>{"127.0.0.1"}).value();
   EXPECT_EQ(CreateError({}), "accepted");
-  EXPECT_EQ(CreateError({.client = {source("api_key"), source("api_key")}}), "identity.client: names one source twice");
+  EXPECT_EQ(CreateError({.client = {source("api_key"), source("api_key")}}),
+            "identity.client: names one source twice");
   EXPECT_EQ(CreateError({.client = {source("ip"), source("api_key")}}),
             "identity.client: ip always applies, so nothing can follow it");
   EXPECT_EQ(CreateError({.client = {source("jwt.sub")}}), "identity: jwt.sub needs identity.jwt");
   EXPECT_EQ(CreateError({.client = {source("header.x-user-id")}}),
-            "identity: header.x-user-id needs identity.trusted_proxies, which alone may name clients by headers");
-  EXPECT_EQ(CreateError({.client = {source("header.a"), source("header.b"), source("header.c"), source("header.d"),
-                                    source("header.e")},
+            "identity: header.x-user-id needs identity.trusted_proxies, which alone may name "
+            "clients by headers");
+  EXPECT_EQ(CreateError({.client = {source("header.a"), source("header.b"), source("header.c"),
+                                    source("header.d"), source("header.e")},
                          .trusted_proxies = loopback}),
             "identity: at most 4 headers can name clients");
   EXPECT_EQ(CreateError({.ipv6_prefix = 0}), "identity.ipv6_prefix: must be 1 to 128");

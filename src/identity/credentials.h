@@ -1,7 +1,9 @@
-// The credentials in a request's headers, by syntax alone: API keys and bearer tokens. Nothing is verified here.
+// The credentials in a request's headers, by syntax alone: API keys and bearer tokens. Nothing is
+// verified here.
 //
-// An API key stands in `Authorization: Bearer`, `x-api-key` or `api-key`, looked for in this order. Other
-// Authorization schemes are no keys. A bearer shaped like a JWT is a token, never a key, where tokens are verified.
+// An API key stands in `Authorization: Bearer`, `x-api-key` or `api-key`, looked for in this order.
+// Other Authorization schemes are no keys. A bearer shaped like a JWT is a token, never a key,
+// where tokens are verified.
 //
 // Thread safety: plain values. Views point into the request's headers; nothing allocates.
 //
@@ -47,13 +49,15 @@ enum class CredentialError : uint8_t {
 struct Credentials {
   std::string_view api_key;  // Empty: none.
   std::string_view jwt;      // Empty: none. Not verified.
-  CredentialError error = CredentialError::kNone;  // Of any of the headers: the call is refused as a whole.
+  CredentialError error =
+      CredentialError::kNone;  // Of any of the headers: the call is refused as a whole.
 };
 
 Credentials ReadCredentials(const CredentialLines& lines, bool jwt_enabled);
 
-// Three parts between dots (or the five of an encrypted token), the first of which begins a JSON object in base64url. A
-// damaged token still looks like one, so that it is refused and not taken for a key.
+// Three parts between dots (or the five of an encrypted token), the first of which begins a JSON
+// object in base64url. A damaged token still looks like one, so that it is refused and not taken
+// for a key.
 bool LooksLikeJwt(std::string_view token);
 
 }  // namespace weir::identity

@@ -20,14 +20,16 @@ TEST(ReadCredentials, Case68_OneSpellingOfABearerKey) {
     EXPECT_EQ(Bearer(good).api_key, "K") << good;
     EXPECT_EQ(Bearer(good).error, CredentialError::kNone) << good;
   }
-  for (const char* bad : {"Bearer  K", "Bearer", "Bearer ", "Bearer K K", "Bearer\tK", "Bearer K ", "bearer \tK", ""}) {
+  for (const char* bad : {"Bearer  K", "Bearer", "Bearer ", "Bearer K K", "Bearer\tK", "Bearer K ",
+                          "bearer \tK", ""}) {
     EXPECT_EQ(Bearer(bad).error, CredentialError::kMalformed) << bad;
     EXPECT_EQ(Bearer(bad).api_key, "") << bad;
   }
 }
 
 TEST(ReadCredentials, Case68_OtherSchemesAreNoKeys) {
-  for (const char* other : {"x Bearer K", "Basic dXNlcjpwYXNz", "Bearerx K", "Digest username=\"a\"", "K"}) {
+  for (const char* other :
+       {"x Bearer K", "Basic dXNlcjpwYXNz", "Bearerx K", "Digest username=\"a\"", "K"}) {
     EXPECT_EQ(Bearer(other).api_key, "") << other;
     EXPECT_EQ(Bearer(other).jwt, "") << other;
     EXPECT_EQ(Bearer(other).error, CredentialError::kNone) << other;
@@ -52,7 +54,8 @@ TEST(ReadCredentials, AnOtherSchemeLeavesTheKeyHeaders) {
 }
 
 TEST(ReadCredentials, Case71_BytesThatNoKeyHasAreRefused) {
-  const std::string bad[] = {"",  "a\r\nb", std::string(1, '\0'), "\xff", "\xc3\xa9", "a b", "\x7f", " a", "a\t"};
+  const std::string bad[] = {
+      "", "a\r\nb", std::string(1, '\0'), "\xff", "\xc3\xa9", "a b", "\x7f", " a", "a\t"};
   for (const std::string& key : bad) {
     CredentialLines lines;
     lines.x_api_key.Add(key);
@@ -100,10 +103,10 @@ TEST(ReadCredentials, ATokenAndAKeyAreBothFound) {
 
 TEST(LooksLikeJwt, GoesByShapeAlone) {
   EXPECT_TRUE(LooksLikeJwt(kJwt));
-  EXPECT_TRUE(LooksLikeJwt("eyJhbGciOiJub25lIn0.e30."));    // No signature.
-  EXPECT_TRUE(LooksLikeJwt("ewogImFsZyI6.e30.c2ln"));       // "{\n"
-  EXPECT_TRUE(LooksLikeJwt("eyJ=.e30.c2ln"));               // Damaged, and still no key.
-  EXPECT_TRUE(LooksLikeJwt("eyJ.e30.c2ln.x.y"));            // Encrypted.
+  EXPECT_TRUE(LooksLikeJwt("eyJhbGciOiJub25lIn0.e30."));  // No signature.
+  EXPECT_TRUE(LooksLikeJwt("ewogImFsZyI6.e30.c2ln"));     // "{\n"
+  EXPECT_TRUE(LooksLikeJwt("eyJ=.e30.c2ln"));             // Damaged, and still no key.
+  EXPECT_TRUE(LooksLikeJwt("eyJ.e30.c2ln.x.y"));          // Encrypted.
   EXPECT_FALSE(LooksLikeJwt("sk.live.key"));
   EXPECT_FALSE(LooksLikeJwt("eA.live.key"));
   EXPECT_FALSE(LooksLikeJwt("eyJhbGciOiJIUzI1NiJ9.e30"));

@@ -14,7 +14,8 @@ std::string_view Trim(std::string_view text) {
 }
 
 bool EqualsFor(std::string_view name) {
-  return name.size() == 3 && (name[0] | 0x20) == 'f' && (name[1] | 0x20) == 'o' && (name[2] | 0x20) == 'r';
+  return name.size() == 3 && (name[0] | 0x20) == 'f' && (name[1] | 0x20) == 'o' &&
+         (name[2] | 0x20) == 'r';
 }
 
 // Follows the entries from the right for as long as they come from trusted proxies.
@@ -41,7 +42,8 @@ class Walk {
 bool WalkForwardedFor(std::string_view line, Walk& walk) {
   while (!line.empty()) {
     const size_t comma = line.rfind(',');
-    const std::string_view entry = Trim(comma == std::string_view::npos ? line : line.substr(comma + 1));
+    const std::string_view entry =
+        Trim(comma == std::string_view::npos ? line : line.substr(comma + 1));
     // Empty list elements say nothing (RFC 9110, section 5.6.1).
     if (!entry.empty() && !walk.Take(entry)) return false;
     if (comma == std::string_view::npos) break;
@@ -50,8 +52,8 @@ bool WalkForwardedFor(std::string_view line, Walk& walk) {
   return true;
 }
 
-// Reads one Forwarded line's elements left to right, since quoted strings can hold commas, and keeps the last
-// kMaxHops `for` values; an element without one is kept as an empty value.
+// Reads one Forwarded line's elements left to right, since quoted strings can hold commas, and
+// keeps the last kMaxHops `for` values; an element without one is kept as an empty value.
 class ForwardedElements {
  public:
   // False when the line is not of RFC 7239's form.
@@ -112,7 +114,8 @@ class ForwardedElements {
     return !value.empty();
   }
 
-  // A quoted string's inside. Escapes stay as they are: no address needs one, so such a value is no address.
+  // A quoted string's inside. Escapes stay as they are: no address needs one, so such a value is no
+  // address.
   bool TakeQuoted(std::string_view& value) {
     for (size_t i = 1; i < rest_.size(); ++i) {
       if (rest_[i] == '\\') {

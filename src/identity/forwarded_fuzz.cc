@@ -1,5 +1,5 @@
-// Whatever the lines hold: no crash; an untrusted peer stays itself; and what the nearest trusted proxy appended wins
-// over all that stands to its left.
+// Whatever the lines hold: no crash; an untrusted peer stays itself; and what the nearest trusted
+// proxy appended wins over all that stands to its left.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

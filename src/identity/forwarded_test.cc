@@ -33,8 +33,9 @@ TEST_F(ClientAddressTest, Case62_TheLeftmostEntryIsTheClientsOwnWord) {
   for (int i = 0; i < 12; ++i) {
     const std::string invented = "192.0.2." + std::to_string(i);
     EXPECT_EQ(For({invented + ", 198.51.100.9"}), "198.51.100.9");
-    EXPECT_EQ(For({invented, "198.51.100.9"}), "198.51.100.9");                    // Two header lines.
-    EXPECT_EQ(For({invented + ", 198.51.100.9"}, "203.0.113.50"), "203.0.113.50");  // Not from a trusted proxy.
+    EXPECT_EQ(For({invented, "198.51.100.9"}), "198.51.100.9");  // Two header lines.
+    EXPECT_EQ(For({invented + ", 198.51.100.9"}, "203.0.113.50"),
+              "203.0.113.50");  // Not from a trusted proxy.
     EXPECT_EQ(Forwarded({"for=" + invented + ", for=198.51.100.9"}), "198.51.100.9");
     EXPECT_EQ(Forwarded({"for=" + invented, "for=198.51.100.9;proto=https"}), "198.51.100.9");
     EXPECT_EQ(Forwarded({"for=" + invented}, "203.0.113.50"), "203.0.113.50");
@@ -90,7 +91,8 @@ TEST_F(ClientAddressTest, ALineThatIsNotRfc7239SaysNothing) {
   EXPECT_EQ(Forwarded({"=192.0.2.1"}), "127.0.0.1");
   EXPECT_EQ(Forwarded({"for=192.0.2.1;"}), "127.0.0.1");
   EXPECT_EQ(Forwarded({"for=\"192.0.2.\\1\""}), "127.0.0.1");
-  EXPECT_EQ(Forwarded({"for=\"192.0.2.1, ", "for=10.1.1.1"}), "10.1.1.1");  // Nearer lines still count.
+  EXPECT_EQ(Forwarded({"for=\"192.0.2.1, ", "for=10.1.1.1"}),
+            "10.1.1.1");  // Nearer lines still count.
 }
 
 TEST_F(ClientAddressTest, XForwardedForComesBeforeForwarded) {

@@ -40,13 +40,14 @@ std::optional<Parts> Split(std::string_view token) {
   const size_t first = token.find('.');
   if (first == std::string_view::npos) return std::nullopt;
   const size_t second = token.find('.', first + 1);
-  if (second == std::string_view::npos || token.find('.', second + 1) != std::string_view::npos) return std::nullopt;
-  return Parts{token.substr(0, second), token.substr(0, first), token.substr(first + 1, second - first - 1),
-               token.substr(second + 1)};
+  if (second == std::string_view::npos || token.find('.', second + 1) != std::string_view::npos)
+    return std::nullopt;
+  return Parts{token.substr(0, second), token.substr(0, first),
+               token.substr(first + 1, second - first - 1), token.substr(second + 1)};
 }
 
-// Calls `member(name, value)` for each member of the JSON object that `part` encodes; false when it is none, or when the
-// call says so. Strings are UTF-8, and names come with their escapes resolved.
+// Calls `member(name, value)` for each member of the JSON object that `part` encodes; false when it
+// is none, or when the call says so. Strings are UTF-8, and names come with their escapes resolved.
 template <typename Visit>
 bool EachMember(std::string_view part, Visit&& member) {
   const std::optional<std::string> text = DecodeBase64Url(part);
@@ -61,7 +62,8 @@ bool EachMember(std::string_view part, Visit&& member) {
   return true;
 }
 
-// Reads a string once: a second member of one name makes the token malformed (RFC 8725, RFC 7519 section 4).
+// Reads a string once: a second member of one name makes the token malformed (RFC 8725, RFC 7519
+// section 4).
 bool TakeString(simdjson::dom::element value, bool& seen, std::string& out) {
   std::string_view text;
   if (seen || value.get_string().get(text) != simdjson::SUCCESS) return false;
@@ -76,7 +78,8 @@ std::optional<Header> ReadHeader(std::string_view part) {
   const bool read = EachMember(part, [&](std::string_view name, simdjson::dom::element value) {
     if (name == "alg") return TakeString(value, has_algorithm, header.algorithm);
     if (name == "kid") return TakeString(value, header.has_key_id, header.key_id);
-    return name != "crit" && name != "b64" && name != "zip";  // Extensions that have to be understood, and are not.
+    return name != "crit" && name != "b64" &&
+           name != "zip";  // Extensions that have to be understood, and are not.
   });
   if (!read || !has_algorithm) return std::nullopt;
   return header;
@@ -95,7 +98,8 @@ bool TakeDate(simdjson::dom::element value, std::optional<int64_t>& out) {
   return true;
 }
 
-bool TakeAudience(simdjson::dom::element value, bool& seen, std::string_view wanted, bool& has_audience) {
+bool TakeAudience(simdjson::dom::element value, bool& seen, std::string_view wanted,
+                  bool& has_audience) {
   if (seen) return false;
   seen = true;
   std::string_view text;
@@ -137,7 +141,8 @@ std::string_view JwtAlgorithmName(JwtAlgorithm algorithm) {
 }
 
 std::optional<JwtAlgorithm> ParseJwtAlgorithm(std::string_view name) {
-  for (const JwtAlgorithm algorithm : {JwtAlgorithm::kHs256, JwtAlgorithm::kRs256, JwtAlgorithm::kEs256}) {
+  for (const JwtAlgorithm algorithm :
+       {JwtAlgorithm::kHs256, JwtAlgorithm::kRs256, JwtAlgorithm::kEs256}) {
     if (JwtAlgorithmName(algorithm) == name) return algorithm;
   }
   return std::nullopt;
@@ -145,16 +150,26 @@ std::optional<JwtAlgorithm> ParseJwtAlgorithm(std::string_view name) {
 
 std::string_view JwtErrorText(JwtError error) {
   switch (error) {
-    case JwtError::kMalformed: return "the token is malformed";
-    case JwtError::kAlgorithm: return "the token's algorithm is not accepted";
-    case JwtError::kUnknownKey: return "the token's key is not known";
-    case JwtError::kBadSignature: return "the token's signature does not verify";
-    case JwtError::kExpired: return "the token has expired";
-    case JwtError::kNotYetValid: return "the token is not valid yet";
-    case JwtError::kNoExpiry: return "the token has no expiry";
-    case JwtError::kWrongIssuer: return "the token's issuer is not accepted";
-    case JwtError::kWrongAudience: return "the token is for another audience";
-    case JwtError::kNoSubject: return "the token has no subject";
+    case JwtError::kMalformed:
+      return "the token is malformed";
+    case JwtError::kAlgorithm:
+      return "the token's algorithm is not accepted";
+    case JwtError::kUnknownKey:
+      return "the token's key is not known";
+    case JwtError::kBadSignature:
+      return "the token's signature does not verify";
+    case JwtError::kExpired:
+      return "the token has expired";
+    case JwtError::kNotYetValid:
+      return "the token is not valid yet";
+    case JwtError::kNoExpiry:
+      return "the token has no expiry";
+    case JwtError::kWrongIssuer:
+      return "the token's issuer is not accepted";
+    case JwtError::kWrongAudience:
+      return "the token is for another audience";
+    case JwtError::kNoSubject:
+      return "the token has no subject";
   }
   return "the token is not valid";
 }
@@ -170,7 +185,8 @@ struct JwtVerifier::State {
   std::expected<JwtClaims, JwtError> CheckClaims(Claims claims, int64_t wall_s) const;
 };
 
-std::expected<void, JwtError> JwtVerifier::State::CheckSignature(const Parts& parts, const Header& header) const {
+std::expected<void, JwtError> JwtVerifier::State::CheckSignature(const Parts& parts,
+                                                                 const Header& header) const {
   const std::optional<JwtAlgorithm> algorithm = ParseJwtAlgorithm(header.algorithm);
   if (!algorithm || std::ranges::find(algorithms, *algorithm) == algorithms.end()) {
     return std::unexpected(JwtError::kAlgorithm);
@@ -187,10 +203,12 @@ std::expected<void, JwtError> JwtVerifier::State::CheckSignature(const Parts& pa
   return std::unexpected(tried ? JwtError::kBadSignature : JwtError::kUnknownKey);
 }
 
-std::expected<JwtClaims, JwtError> JwtVerifier::State::CheckClaims(Claims claims, int64_t wall_s) const {
+std::expected<JwtClaims, JwtError> JwtVerifier::State::CheckClaims(Claims claims,
+                                                                   int64_t wall_s) const {
   if (!claims.expires_s) return std::unexpected(JwtError::kNoExpiry);
   if (wall_s >= *claims.expires_s + leeway_s) return std::unexpected(JwtError::kExpired);
-  if (claims.not_before_s && wall_s < *claims.not_before_s - leeway_s) return std::unexpected(JwtError::kNotYetValid);
+  if (claims.not_before_s && wall_s < *claims.not_before_s - leeway_s)
+    return std::unexpected(JwtError::kNotYetValid);
   if (!issuer.empty() && claims.issuer != issuer) return std::unexpected(JwtError::kWrongIssuer);
   if (!audience.empty() && !claims.has_audience) return std::unexpected(JwtError::kWrongAudience);
   if (!claims.subject || claims.subject->empty()) return std::unexpected(JwtError::kNoSubject);
@@ -204,17 +222,20 @@ JwtVerifier& JwtVerifier::operator=(JwtVerifier&&) noexcept = default;
 JwtVerifier::~JwtVerifier() = default;
 
 Result<JwtVerifier> JwtVerifier::Create(const JwtOptions& options) {
-  if (options.algorithms.empty()) return InvalidArgument("identity.jwt.algorithms: name at least one");
+  if (options.algorithms.empty())
+    return InvalidArgument("identity.jwt.algorithms: name at least one");
   if (options.leeway < std::chrono::seconds(0) || options.leeway > std::chrono::hours(1)) {
     return InvalidArgument("identity.jwt.leeway: must be 0s to 1h");
   }
   Result<std::vector<JwtKey>> keys = ReadJwtKeys(options.keys, options.algorithms);
   if (!keys) return std::unexpected(keys.error());
-  return JwtVerifier(std::make_unique<State>(
-      State{options.algorithms, *std::move(keys), options.issuer, options.audience, options.leeway.count()}));
+  return JwtVerifier(
+      std::make_unique<State>(State{options.algorithms, *std::move(keys), options.issuer,
+                                    options.audience, options.leeway.count()}));
 }
 
-std::expected<JwtClaims, JwtError> JwtVerifier::Verify(std::string_view token, int64_t wall_ns) const {
+std::expected<JwtClaims, JwtError> JwtVerifier::Verify(std::string_view token,
+                                                       int64_t wall_ns) const {
   if (token.size() > kMaxTokenBytes) return std::unexpected(JwtError::kMalformed);
   const std::optional<Parts> parts = Split(token);
   if (!parts) return std::unexpected(JwtError::kMalformed);

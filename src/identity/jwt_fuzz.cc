@@ -1,4 +1,5 @@
-// Whatever the token, the key file or the headers hold: no crash, and nothing verifies that was not signed.
+// Whatever the token, the key file or the headers hold: no crash, and nothing verifies that was not
+// signed.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace weir::identity;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   static const JwtVerifier verifier =
-      JwtVerifier::Create({.keys = std::string(32, 'k'), .algorithms = {JwtAlgorithm::kHs256}}).value();
+      JwtVerifier::Create({.keys = std::string(32, 'k'), .algorithms = {JwtAlgorithm::kHs256}})
+          .value();
   if (verifier.Verify(text, 0).has_value()) std::abort();
   const auto created = JwtVerifier::Create(
       {.keys = std::string(text),
@@ -19,6 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CredentialLines lines;
   lines.authorization.Add(text);
   const Credentials found = ReadCredentials(lines, /*jwt_enabled=*/true);
-  if (found.error != CredentialError::kNone && !(found.api_key.empty() && found.jwt.empty())) std::abort();
+  if (found.error != CredentialError::kNone && !(found.api_key.empty() && found.jwt.empty()))
+    std::abort();
   return 0;
 }

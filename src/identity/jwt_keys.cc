@@ -36,7 +36,9 @@ template <typename T, auto Free>
 using Owned = std::unique_ptr<T, Freed<Free>>;
 using OwnedKey = Owned<EVP_PKEY, EVP_PKEY_free>;
 
-const unsigned char* Bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+const unsigned char* Bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
 
 // r and s of 32 bytes each as the DER that OpenSSL takes. Empty when that cannot be done.
 std::string DerOf(std::string_view raw) {
@@ -67,7 +69,8 @@ bool Accepts(std::span<const JwtAlgorithm> algorithms, JwtAlgorithm algorithm) {
   return std::ranges::find(algorithms, algorithm) != algorithms.end();
 }
 
-Result<std::vector<JwtKey>> ReadPem(std::string_view text, std::span<const JwtAlgorithm> algorithms) {
+Result<std::vector<JwtKey>> ReadPem(std::string_view text,
+                                    std::span<const JwtAlgorithm> algorithms) {
   const Owned<BIO, BIO_free> file(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   std::vector<JwtKey> keys;
   char* name = nullptr;
@@ -91,9 +94,12 @@ Result<std::vector<JwtKey>> ReadPem(std::string_view text, std::span<const JwtAl
     name = header = nullptr;
     data = nullptr;
     if (kind.find("PRIVATE KEY") != std::string::npos) {
-      return InvalidArgument("identity.jwt.keys: the file holds a private key; give the public key");
+      return InvalidArgument(
+          "identity.jwt.keys: the file holds a private key; give the public key");
     }
-    if (!key) return InvalidArgument("identity.jwt.keys: cannot read the PEM block \"" + kind + "\" as a public key");
+    if (!key)
+      return InvalidArgument("identity.jwt.keys: cannot read the PEM block \"" + kind +
+                             "\" as a public key");
     Result<JwtKey> read = JwtKey::FromPublicKey("", key.release());
     if (!read) return std::unexpected(read.error());
     if (Accepts(algorithms, read->algorithm())) keys.push_back(*std::move(read));
@@ -103,7 +109,8 @@ Result<std::vector<JwtKey>> ReadPem(std::string_view text, std::span<const JwtAl
   return keys;
 }
 
-// One member of a JWK as text; nothing when absent. A member of another type reads as an impossible value.
+// One member of a JWK as text; nothing when absent. A member of another type reads as an impossible
+// value.
 std::optional<std::string> Member(simdjson::dom::object jwk, std::string_view name) {
   const auto value = jwk.at_key(name);
   if (value.error() != simdjson::SUCCESS) return std::nullopt;
@@ -114,7 +121,8 @@ std::optional<std::string> Member(simdjson::dom::object jwk, std::string_view na
 // A public key of `type` from OpenSSL parameters.
 OwnedKey BuildKey(const char* type, OSSL_PARAM_BLD* build) {
   const Owned<OSSL_PARAM, OSSL_PARAM_free> params(OSSL_PARAM_BLD_to_param(build));
-  const Owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
+  const Owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
+      EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
   EVP_PKEY* key = nullptr;
   if (!params || !context || EVP_PKEY_fromdata_init(context.get()) != 1 ||
       EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, params.get()) != 1) {
@@ -127,13 +135,17 @@ OwnedKey BuildKey(const char* type, OSSL_PARAM_BLD* build) {
 OwnedKey RsaKey(simdjson::dom::object jwk) {
   const auto n_text = DecodeBase64Url(Member(jwk, "n").value_or("\n"));
   const auto e_text = DecodeBase64Url(Member(jwk, "e").value_or("\n"));
-  if (!n_text || !e_text || n_text->empty() || e_text->empty() || n_text->size() > 2048 || e_text->size() > 8) {
+  if (!n_text || !e_text || n_text->empty() || e_text->empty() || n_text->size() > 2048 ||
+      e_text->size() > 8) {
     return nullptr;
   }
-  const Owned<BIGNUM, BN_free> n(BN_bin2bn(Bytes(*n_text), static_cast<int>(n_text->size()), nullptr));
-  const Owned<BIGNUM, BN_free> e(BN_bin2bn(Bytes(*e_text), static_cast<int>(e_text->size()), nullptr));
+  const Owned<BIGNUM, BN_free> n(
+      BN_bin2bn(Bytes(*n_text), static_cast<int>(n_text->size()), nullptr));
+  const Owned<BIGNUM, BN_free> e(
+      BN_bin2bn(Bytes(*e_text), static_cast<int>(e_text->size()), nullptr));
   const Owned<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free> build(OSSL_PARAM_BLD_new());
-  if (!n || !e || !build || OSSL_PARAM_BLD_push_BN(build.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) != 1 ||
+  if (!n || !e || !build ||
+      OSSL_PARAM_BLD_push_BN(build.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) != 1 ||
       OSSL_PARAM_BLD_push_BN(build.get(), OSSL_PKEY_PARAM_RSA_E, e.get()) != 1) {
     return nullptr;
   }
@@ -146,8 +158,11 @@ OwnedKey EcKey(simdjson::dom::object jwk) {
   if (!x || !y || x->size() != 32 || y->size() != 32) return nullptr;
   const std::string point = "\x04" + *x + *y;
   const Owned<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free> build(OSSL_PARAM_BLD_new());
-  if (!build || OSSL_PARAM_BLD_push_utf8_string(build.get(), OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) != 1 ||
-      OSSL_PARAM_BLD_push_octet_string(build.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(), point.size()) != 1) {
+  if (!build ||
+      OSSL_PARAM_BLD_push_utf8_string(build.get(), OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) !=
+          1 ||
+      OSSL_PARAM_BLD_push_octet_string(build.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
+                                       point.size()) != 1) {
     return nullptr;
   }
   return BuildKey("EC", build.get());
@@ -166,12 +181,14 @@ std::optional<JwtAlgorithm> AlgorithmOf(simdjson::dom::object jwk) {
   return algorithm;
 }
 
-Result<JwtKey> ReadJwk(simdjson::dom::object jwk, JwtAlgorithm algorithm, const std::string& place) {
+Result<JwtKey> ReadJwk(simdjson::dom::object jwk, JwtAlgorithm algorithm,
+                       const std::string& place) {
   std::string id = Member(jwk, "kid").value_or("");
   if (algorithm == JwtAlgorithm::kHs256) {
     std::optional<std::string> secret = DecodeBase64Url(Member(jwk, "k").value_or("\n"));
     if (!secret) return InvalidArgument(place + ": k must be base64url");
-    if (secret->size() < kMinSecretBytes) return InvalidArgument(place + ": an HS256 secret needs at least 32 bytes");
+    if (secret->size() < kMinSecretBytes)
+      return InvalidArgument(place + ": an HS256 secret needs at least 32 bytes");
     return JwtKey::FromSecret(std::move(id), *std::move(secret));
   }
   if (Member(jwk, "d")) return InvalidArgument(place + ": is a private key; give the public key");
@@ -182,37 +199,47 @@ Result<JwtKey> ReadJwk(simdjson::dom::object jwk, JwtAlgorithm algorithm, const 
   return read;
 }
 
-Result<std::vector<JwtKey>> ReadJwks(std::string_view text, std::span<const JwtAlgorithm> algorithms) {
+Result<std::vector<JwtKey>> ReadJwks(std::string_view text,
+                                     std::span<const JwtAlgorithm> algorithms) {
   simdjson::dom::parser parser;
   const simdjson::padded_string padded(text);
   simdjson::dom::array list;
   if (parser.parse(padded)["keys"].get_array().get(list) != simdjson::SUCCESS) {
-    return InvalidArgument("identity.jwt.keys: is JSON, but no JWKS: an object with an array \"keys\" is meant");
+    return InvalidArgument(
+        "identity.jwt.keys: is JSON, but no JWKS: an object with an array \"keys\" is meant");
   }
   std::vector<JwtKey> keys;
   size_t index = 0;
   for (const simdjson::dom::element element : list) {
     const std::string place = "identity.jwt.keys: keys[" + std::to_string(index++) + "]";
     simdjson::dom::object jwk;
-    if (element.get_object().get(jwk) != simdjson::SUCCESS) return InvalidArgument(place + ": must be an object");
+    if (element.get_object().get(jwk) != simdjson::SUCCESS)
+      return InvalidArgument(place + ": must be an object");
     const std::optional<JwtAlgorithm> algorithm = AlgorithmOf(jwk);
     if (!algorithm || !Accepts(algorithms, *algorithm)) continue;
     Result<JwtKey> key = ReadJwk(jwk, *algorithm, place);
     if (!key) return std::unexpected(key.error());
-    const auto same = [&](const JwtKey& other) { return !other.id().empty() && other.id() == key->id(); };
-    if (std::ranges::any_of(keys, same)) return InvalidArgument(place + ": another key has the same kid");
-    if (keys.size() == JwtVerifier::kMaxKeys) return InvalidArgument("identity.jwt.keys: more than 64 keys");
+    const auto same = [&](const JwtKey& other) {
+      return !other.id().empty() && other.id() == key->id();
+    };
+    if (std::ranges::any_of(keys, same))
+      return InvalidArgument(place + ": another key has the same kid");
+    if (keys.size() == JwtVerifier::kMaxKeys)
+      return InvalidArgument("identity.jwt.keys: more than 64 keys");
     keys.push_back(*std::move(key));
   }
   if (keys.empty()) return std::unexpected(NoUsableKey(algorithms));
   return keys;
 }
 
-Result<std::vector<JwtKey>> ReadSecret(std::string_view text, std::span<const JwtAlgorithm> algorithms) {
+Result<std::vector<JwtKey>> ReadSecret(std::string_view text,
+                                       std::span<const JwtAlgorithm> algorithms) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.ends_with('\r')) text.remove_suffix(1);
   if (algorithms.size() != 1 || algorithms[0] != JwtAlgorithm::kHs256) {
-    return InvalidArgument("identity.jwt.keys: is neither PEM nor a JWKS; a plain secret goes with algorithms: [HS256]");
+    return InvalidArgument(
+        "identity.jwt.keys: is neither PEM nor a JWKS; a plain secret goes with algorithms: "
+        "[HS256]");
   }
   if (text.size() < kMinSecretBytes) {
     return InvalidArgument("identity.jwt.keys: an HS256 secret needs at least 32 bytes");
@@ -233,14 +260,16 @@ JwtKey JwtKey::FromSecret(std::string id, std::string secret) {
 Result<JwtKey> JwtKey::FromPublicKey(std::string id, EVP_PKEY* key) {
   std::shared_ptr<EVP_PKEY> owned(key, EVP_PKEY_free);
   if (EVP_PKEY_is_a(key, "RSA") == 1) {
-    if (EVP_PKEY_get_bits(key) < kMinRsaBits) return InvalidArgument("an RSA key needs at least 2048 bits");
+    if (EVP_PKEY_get_bits(key) < kMinRsaBits)
+      return InvalidArgument("an RSA key needs at least 2048 bits");
     JwtKey result(std::move(id), JwtAlgorithm::kRs256);
     result.key_ = std::move(owned);
     return result;
   }
   char group[64] = {};
   size_t size = 0;
-  if (EVP_PKEY_is_a(key, "EC") == 1 && EVP_PKEY_get_group_name(key, group, sizeof(group), &size) == 1 &&
+  if (EVP_PKEY_is_a(key, "EC") == 1 &&
+      EVP_PKEY_get_group_name(key, group, sizeof(group), &size) == 1 &&
       std::string_view(group, size) == "prime256v1") {
     JwtKey result(std::move(id), JwtAlgorithm::kEs256);
     result.key_ = std::move(owned);
@@ -253,8 +282,8 @@ bool JwtKey::Verifies(std::string_view signed_text, std::string_view signature) 
   if (algorithm_ == JwtAlgorithm::kHs256) {
     unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
-    if (HMAC(EVP_sha256(), secret_.data(), static_cast<int>(secret_.size()), Bytes(signed_text), signed_text.size(), mac,
-             &size) == nullptr) {
+    if (HMAC(EVP_sha256(), secret_.data(), static_cast<int>(secret_.size()), Bytes(signed_text),
+             signed_text.size(), mac, &size) == nullptr) {
       return false;
     }
     return signature.size() == size && CRYPTO_memcmp(mac, signature.data(), size) == 0;
@@ -267,14 +296,18 @@ bool JwtKey::Verifies(std::string_view signed_text, std::string_view signature) 
   }
   const Owned<EVP_MD_CTX, EVP_MD_CTX_free> context(EVP_MD_CTX_new());
   const bool good =
-      context && EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key_.get()) == 1 &&
-      EVP_DigestVerify(context.get(), Bytes(signature), signature.size(), Bytes(signed_text), signed_text.size()) == 1;
+      context &&
+      EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key_.get()) == 1 &&
+      EVP_DigestVerify(context.get(), Bytes(signature), signature.size(), Bytes(signed_text),
+                       signed_text.size()) == 1;
   if (!good) ERR_clear_error();  // The queue is the thread's; TLS reads it too.
   return good;
 }
 
-Result<std::vector<JwtKey>> ReadJwtKeys(std::string_view text, std::span<const JwtAlgorithm> algorithms) {
-  if (text.size() > kMaxFileBytes) return InvalidArgument("identity.jwt.keys: the file is larger than 1 MiB");
+Result<std::vector<JwtKey>> ReadJwtKeys(std::string_view text,
+                                        std::span<const JwtAlgorithm> algorithms) {
+  if (text.size() > kMaxFileBytes)
+    return InvalidArgument("identity.jwt.keys: the file is larger than 1 MiB");
   const size_t start = text.find_first_not_of(" \t\r\n");
   if (start != std::string_view::npos && text[start] == '{') return ReadJwks(text, algorithms);
   if (text.find("-----BEGIN ") != std::string_view::npos) return ReadPem(text, algorithms);

@@ -31,8 +31,8 @@ inline std::string EncodeBase64Url(std::string_view bytes) {
 inline std::string HmacSha256(std::string_view key, std::string_view text) {
   unsigned char mac[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
-       text.size(), mac, &size);
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac, &size);
   return {reinterpret_cast<const char*>(mac), size};
 }
 
@@ -47,7 +47,8 @@ class TokenMaker {
   }
   TokenMaker(const TokenMaker&) = delete;
 
-  static std::string Hs256(std::string_view header, std::string_view claims, std::string_view secret = kSecret) {
+  static std::string Hs256(std::string_view header, std::string_view claims,
+                           std::string_view secret = kSecret) {
     const std::string text = Signed(header, claims);
     return text + "." + EncodeBase64Url(HmacSha256(secret, text));
   }
@@ -89,7 +90,8 @@ class TokenMaker {
     EVP_DigestSignInit(context, nullptr, EVP_sha256(), nullptr, key);
     EVP_DigestSign(context, nullptr, &size, bytes, text.size());
     std::string signature(size, '\0');
-    EVP_DigestSign(context, reinterpret_cast<unsigned char*>(signature.data()), &size, bytes, text.size());
+    EVP_DigestSign(context, reinterpret_cast<unsigned char*>(signature.data()), &size, bytes,
+                   text.size());
     signature.resize(size);
     EVP_MD_CTX_free(context);
     return signature;

@@ -25,9 +25,11 @@ void SetName(ClientName& name, std::string_view client, bool hashed) {
   name.hashed = hashed;
 }
 
-// The key of a (limit, client) pair: the client's keyed hash, moved by a multiple of an odd number per limit.
+// The key of a (limit, client) pair: the client's keyed hash, moved by a multiple of an odd number
+// per limit.
 base::Key128 PairKey(base::Key128 client, uint32_t limit) {
-  return {client.hi ^ (uint64_t{limit} + 1) * 0x9e3779b97f4a7c15u, client.lo + (uint64_t{limit} + 1) * 0xd1b54a32d192ed03u};
+  return {client.hi ^ (uint64_t{limit} + 1) * 0x9e3779b97f4a7c15u,
+          client.lo + (uint64_t{limit} + 1) * 0xd1b54a32d192ed03u};
 }
 
 }  // namespace
@@ -49,14 +51,17 @@ HotKeys::HotKeys(HotKeysOptions options) {
 
 HotKeys::~HotKeys() = default;
 
-void HotKeys::OnClient(size_t shard, base::Key128 key, std::string_view client, bool hashed, bool allowed) {
+void HotKeys::OnClient(size_t shard, base::Key128 key, std::string_view client, bool hashed,
+                       bool allowed) {
   Shard& mine = *shards_[shard];
   const std::lock_guard lock(mine.mutex);
-  (allowed ? mine.allowed : mine.denied).Touch(key, 1, [&](ClientName& name) { SetName(name, client, hashed); });
+  (allowed ? mine.allowed : mine.denied).Touch(key, 1, [&](ClientName& name) {
+    SetName(name, client, hashed);
+  });
 }
 
-void HotKeys::OnLimit(size_t shard, uint32_t limit, base::Key128 key, std::string_view client, bool hashed,
-                      int64_t remaining, int64_t quota) {
+void HotKeys::OnLimit(size_t shard, uint32_t limit, base::Key128 key, std::string_view client,
+                      bool hashed, int64_t remaining, int64_t quota) {
   Shard& mine = *shards_[shard];
   const std::lock_guard lock(mine.mutex);
   LimitClient& pair = mine.pairs.Touch(PairKey(key, limit), 1, [&](LimitClient& fresh) {
@@ -70,7 +75,8 @@ void HotKeys::OnLimit(size_t shard, uint32_t limit, base::Key128 key, std::strin
 std::vector<TopClient> HotKeys::Top(By by, size_t n) const {
   struct Merged {
     TopClient top;
-    uint64_t absent_max = 0;  // Of the shards that track this client: what the others' sum has to leave out.
+    uint64_t absent_max =
+        0;  // Of the shards that track this client: what the others' sum has to leave out.
   };
   std::unordered_map<base::Key128, Merged, HashOfKey> clients;
   uint64_t untracked_sum = 0;
@@ -130,7 +136,8 @@ std::vector<LimitRatio> HotKeys::Ratios(size_t n) const {
   ratios.reserve(pairs.size());
   for (auto& [key, merged] : pairs) ratios.push_back(std::move(merged.ratio));
   std::ranges::sort(ratios, [](const LimitRatio& a, const LimitRatio& b) {
-    return a.calls != b.calls ? a.calls > b.calls : std::tie(a.client, a.limit) < std::tie(b.client, b.limit);
+    return a.calls != b.calls ? a.calls > b.calls
+                              : std::tie(a.client, a.limit) < std::tie(b.client, b.limit);
   });
   if (ratios.size() > n) ratios.resize(n);
   return ratios;

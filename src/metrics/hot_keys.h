@@ -1,9 +1,9 @@
-// Which clients call most and are denied most, and how near the hottest are to their limits. Feeds GET /admin/top and
-// weir_limit_remaining_ratio.
+// Which clients call most and are denied most, and how near the hottest are to their limits. Feeds
+// GET /admin/top and weir_limit_remaining_ratio.
 //
-// One sketch per shard and question (space_saving.h), under a mutex per shard that only a scrape ever contends. Memory is
-// fixed: nothing grows with the number of clients.
-// Thread safety: OnClient and OnLimit from the thread that owns the shard; Top and Ratios from any thread.
+// One sketch per shard and question (space_saving.h), under a mutex per shard that only a scrape
+// ever contends. Memory is fixed: nothing grows with the number of clients. Thread safety: OnClient
+// and OnLimit from the thread that owns the shard; Top and Ratios from any thread.
 //
 //   HotKeys hot({.shards = 2});
 //   hot.OnClient(shard, client_fingerprint, client_id, /*allowed=*/false);
@@ -29,7 +29,8 @@ struct ClientName {
   static constexpr size_t kMaxBytes = 62;
   std::array<char, kMaxBytes> text{};
   uint8_t size = 0;
-  bool hashed = false;  // The name is a keyed hash already (an id of base/hmac_id.h) and may be shown in /metrics.
+  bool hashed = false;  // The name is a keyed hash already (an id of base/hmac_id.h) and may be
+                        // shown in /metrics.
 
   std::string_view view() const { return {text.data(), size}; }
 };
@@ -46,12 +47,14 @@ struct LimitRatio {
   std::string client;
   bool hashed = false;
   uint64_t calls = 0;
-  double remaining_ratio = 0;  // remaining / quota at the latest call on the shard that saw most of them, 0 to 1.
+  double remaining_ratio =
+      0;  // remaining / quota at the latest call on the shard that saw most of them, 0 to 1.
 };
 
 struct HotKeysOptions {
   size_t shards = 1;
-  size_t clients = 256;        // Tracked per shard and question; every client above 1/256 of a shard's calls is found.
+  size_t clients =
+      256;  // Tracked per shard and question; every client above 1/256 of a shard's calls is found.
   size_t limit_clients = 512;  // (limit, client) pairs tracked per shard.
 };
 
@@ -62,8 +65,8 @@ class HotKeys {
   explicit HotKeys(HotKeysOptions options);
   ~HotKeys();
 
-  // One decision for a client. `key` is a keyed hash of its identity; `client` is read only when the client is new to
-  // the sketch. About 30 ns, no allocation.
+  // One decision for a client. `key` is a keyed hash of its identity; `client` is read only when
+  // the client is new to the sketch. About 30 ns, no allocation.
   void OnClient(size_t shard, base::Key128 key, std::string_view client, bool hashed, bool allowed);
 
   // What a limit whose key contains the client said. `limit` is LimitSeries::id.

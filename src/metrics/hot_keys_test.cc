@@ -71,7 +71,8 @@ TEST(HotKeys, AScrapeMayRunBesideTheLoops) {
   std::atomic<bool> done = false;
   std::thread scraper([&] {
     while (!done) {
-      for (const TopClient& top : hot.Top(HotKeys::By::kAllowed, 5)) ASSERT_GE(top.count, top.error);
+      for (const TopClient& top : hot.Top(HotKeys::By::kAllowed, 5))
+        ASSERT_GE(top.count, top.error);
       ASSERT_LE(hot.Ratios(3).size(), 3u);
     }
   });
@@ -88,7 +89,8 @@ TEST(HotKeys, AScrapeMayRunBesideTheLoops) {
   done = true;
   scraper.join();
   uint64_t guaranteed = 0;
-  for (const TopClient& top : hot.Top(HotKeys::By::kAllowed, 100)) guaranteed += top.count - top.error;
+  for (const TopClient& top : hot.Top(HotKeys::By::kAllowed, 100))
+    guaranteed += top.count - top.error;
   EXPECT_LE(guaranteed, 40'000u);
 }
 

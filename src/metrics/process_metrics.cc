@@ -18,7 +18,8 @@ std::string ReadFile(const char* path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The fields of /proc/self/stat as proc(5) numbers them, from 3 on; the command's name in front may hold spaces.
+// The fields of /proc/self/stat as proc(5) numbers them, from 3 on; the command's name in front may
+// hold spaces.
 double StatField(int number) {
   const std::string stat = ReadFile("/proc/self/stat");
   const size_t behind = stat.rfind(')');
@@ -43,9 +44,11 @@ double StartSeconds() {
 }
 
 double OpenDescriptors() {
-  struct stat info {};
-  // Linux 6.2 and later give the count as the directory's size; reading 20,000 entries would hold a loop up.
-  if (stat("/proc/self/fd", &info) == 0 && info.st_size > 0) return static_cast<double>(info.st_size);
+  struct stat info{};
+  // Linux 6.2 and later give the count as the directory's size; reading 20,000 entries would hold a
+  // loop up.
+  if (stat("/proc/self/fd", &info) == 0 && info.st_size > 0)
+    return static_cast<double>(info.st_size);
   DIR* directory = opendir("/proc/self/fd");
   if (directory == nullptr) return 0;
   int count = 0;
@@ -60,25 +63,30 @@ double MaxDescriptors() {
   return static_cast<double>(limit.rlim_cur);
 }
 
-void AddOne(Registry& registry, MetricType type, const char* name, const char* help, double (*read)()) {
-  registry.AddCollected(type, name, help, {}, 1, [read](const SampleSink& sink) { sink({}, read()); });
+void AddOne(Registry& registry, MetricType type, const char* name, const char* help,
+            double (*read)()) {
+  registry.AddCollected(type, name, help, {}, 1,
+                        [read](const SampleSink& sink) { sink({}, read()); });
 }
 
 }  // namespace
 
 void AddProcessMetrics(Registry& registry) {
-  AddOne(registry, MetricType::kCounter, "process_cpu_seconds_total", "User and system CPU time spent, in seconds.",
-         CpuSeconds);
-  AddOne(registry, MetricType::kGauge, "process_resident_memory_bytes", "Resident memory, in bytes.",
+  AddOne(registry, MetricType::kCounter, "process_cpu_seconds_total",
+         "User and system CPU time spent, in seconds.", CpuSeconds);
+  AddOne(registry, MetricType::kGauge, "process_resident_memory_bytes",
+         "Resident memory, in bytes.",
          [] { return StatField(24) * static_cast<double>(sysconf(_SC_PAGESIZE)); });
   AddOne(registry, MetricType::kGauge, "process_virtual_memory_bytes", "Virtual memory, in bytes.",
          [] { return StatField(23); });
-  AddOne(registry, MetricType::kGauge, "process_open_fds", "Open file descriptors.", OpenDescriptors);
-  AddOne(registry, MetricType::kGauge, "process_max_fds", "The most file descriptors that may be open.",
-         MaxDescriptors);
-  AddOne(registry, MetricType::kGauge, "process_start_time_seconds", "When the process started, in Unix seconds.",
-         StartSeconds);
-  AddOne(registry, MetricType::kGauge, "process_threads", "Threads of the process.", [] { return StatField(20); });
+  AddOne(registry, MetricType::kGauge, "process_open_fds", "Open file descriptors.",
+         OpenDescriptors);
+  AddOne(registry, MetricType::kGauge, "process_max_fds",
+         "The most file descriptors that may be open.", MaxDescriptors);
+  AddOne(registry, MetricType::kGauge, "process_start_time_seconds",
+         "When the process started, in Unix seconds.", StartSeconds);
+  AddOne(registry, MetricType::kGauge, "process_threads", "Threads of the process.",
+         [] { return StatField(20); });
 }
 
 }  // namespace weir::metrics

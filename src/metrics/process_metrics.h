@@ -1,4 +1,5 @@
-// process_*: what the operating system says of this process, in the names that Prometheus clients share.
+// process_*: what the operating system says of this process, in the names that Prometheus clients
+// share.
 //
 // Read from /proc at each scrape, on the scraping thread.
 //

@@ -64,7 +64,8 @@ void AppendNumber(Integer value, std::string& out) {
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 // `a="x",b="y"`, without braces.
-std::string LabelText(const std::vector<std::string>& names, std::span<const std::string_view> values) {
+std::string LabelText(const std::vector<std::string>& names,
+                      std::span<const std::string_view> values) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
     if (i > 0) text += ',';
@@ -77,8 +78,8 @@ std::string LabelText(const std::vector<std::string>& names, std::span<const std
 }
 
 template <typename Number>
-void AppendSample(std::string_view name, std::string_view suffix, std::string_view labels, Number value,
-                  std::string& out) {
+void AppendSample(std::string_view name, std::string_view suffix, std::string_view labels,
+                  Number value, std::string& out) {
   out += name;
   out += suffix;
   if (!labels.empty()) {
@@ -121,7 +122,8 @@ int64_t Gauge::Value() const { return static_cast<int64_t>(Sum(slots_, shared_sh
 
 uint64_t Histogram::Count() const {
   uint64_t count = 0;
-  for (size_t bucket = 0; bucket <= bounds_ns_.size(); ++bucket) count += Sum(slots_ + bucket, shared_shard_);
+  for (size_t bucket = 0; bucket <= bounds_ns_.size(); ++bucket)
+    count += Sum(slots_ + bucket, shared_shard_);
   return count;
 }
 
@@ -133,11 +135,13 @@ Registry::Registry(RegistryOptions options) : shards_(options.shards) {
 
 Registry::~Registry() = default;
 
-Family& Registry::Add(MetricType type, std::string_view name, std::string_view help, std::vector<std::string> labels,
-                      size_t max_series) {
-  const auto place = std::ranges::lower_bound(families_, name, {}, [](const auto& f) { return std::string_view(f->name); });
+Family& Registry::Add(MetricType type, std::string_view name, std::string_view help,
+                      std::vector<std::string> labels, size_t max_series) {
+  const auto place = std::ranges::lower_bound(
+      families_, name, {}, [](const auto& f) { return std::string_view(f->name); });
   const bool taken = place != families_.end() && (*place)->name == name;
-  const bool labels_good = std::ranges::all_of(labels, [](const std::string& label) { return IsName(label, false); });
+  const bool labels_good =
+      std::ranges::all_of(labels, [](const std::string& label) { return IsName(label, false); });
   if (taken || max_series == 0 || !labels_good || !IsName(name, /*colons=*/true)) std::abort();
   auto family = std::make_unique<Family>();
   family->type = type;
@@ -148,22 +152,24 @@ Family& Registry::Add(MetricType type, std::string_view name, std::string_view h
   return **families_.insert(place, std::move(family));
 }
 
-Family& Registry::AddCounters(std::string_view name, std::string_view help, std::vector<std::string> labels,
-                              size_t max_series) {
+Family& Registry::AddCounters(std::string_view name, std::string_view help,
+                              std::vector<std::string> labels, size_t max_series) {
   const std::lock_guard lock(mutex_);
   return Add(MetricType::kCounter, name, help, std::move(labels), max_series);
 }
 
-Family& Registry::AddGauges(std::string_view name, std::string_view help, std::vector<std::string> labels,
-                            size_t max_series) {
+Family& Registry::AddGauges(std::string_view name, std::string_view help,
+                            std::vector<std::string> labels, size_t max_series) {
   const std::lock_guard lock(mutex_);
   return Add(MetricType::kGauge, name, help, std::move(labels), max_series);
 }
 
-Family& Registry::AddHistograms(std::string_view name, std::string_view help, std::vector<std::string> labels,
-                                std::vector<uint64_t> bounds_ns, size_t max_series) {
+Family& Registry::AddHistograms(std::string_view name, std::string_view help,
+                                std::vector<std::string> labels, std::vector<uint64_t> bounds_ns,
+                                size_t max_series) {
   const std::lock_guard lock(mutex_);
-  if (bounds_ns.empty() || bounds_ns.size() > kMaxBounds || !std::ranges::is_sorted(bounds_ns)) std::abort();
+  if (bounds_ns.empty() || bounds_ns.size() > kMaxBounds || !std::ranges::is_sorted(bounds_ns))
+    std::abort();
   Family& family = Add(MetricType::kHistogram, name, help, std::move(labels), max_series);
   family.bounds_ns = std::move(bounds_ns);
   return family;
@@ -197,11 +203,13 @@ Registry::Series& Registry::SeriesOf(Family& family, std::span<const std::string
     return *known->second;
   }
   const std::vector<std::string_view> others(values.size(), kOther);
-  if (family.series.size() >= family.max_series && !std::ranges::equal(values, others)) return SeriesOf(family, others);
+  if (family.series.size() >= family.max_series && !std::ranges::equal(values, others))
+    return SeriesOf(family, others);
   auto series = std::make_unique<Series>();
   series->labels = text;
   if (!values.empty()) series->first_value = values[0];
-  series->slots = TakeSlots(family.type == MetricType::kHistogram ? family.bounds_ns.size() + 2 : 1);
+  series->slots =
+      TakeSlots(family.type == MetricType::kHistogram ? family.bounds_ns.size() + 2 : 1);
   family.by_labels.emplace(std::move(text), series.get());
   family.series.push_back(std::move(series));
   return *family.series.back();
@@ -216,14 +224,15 @@ Counter Registry::CounterOf(Family& family, std::span<const std::string_view> va
 Gauge Registry::GaugeOf(Family& family, std::initializer_list<std::string_view> values) {
   const std::lock_guard lock(mutex_);
   if (family.type != MetricType::kGauge) std::abort();
-  return Gauge(SeriesOf(family, {values.begin(), values.size()}).slots, static_cast<uint32_t>(shards_));
+  return Gauge(SeriesOf(family, {values.begin(), values.size()}).slots,
+               static_cast<uint32_t>(shards_));
 }
 
 Histogram Registry::HistogramOf(Family& family, std::initializer_list<std::string_view> values) {
   const std::lock_guard lock(mutex_);
   if (family.type != MetricType::kHistogram) std::abort();
-  return Histogram(SeriesOf(family, {values.begin(), values.size()}).slots, static_cast<uint32_t>(shards_),
-                   family.bounds_ns);
+  return Histogram(SeriesOf(family, {values.begin(), values.size()}).slots,
+                   static_cast<uint32_t>(shards_), family.bounds_ns);
 }
 
 Counter Registry::UnlistedCounter() {
@@ -278,12 +287,13 @@ void Registry::Write(const Family& family, std::string& out, size_t& samples) co
       std::string labels = series->labels;
       labels += comma;
       labels += "le=\"";
-      AppendNumber(bucket < family.bounds_ns.size() ? Seconds(family.bounds_ns[bucket]) : HUGE_VAL, labels);
+      AppendNumber(bucket < family.bounds_ns.size() ? Seconds(family.bounds_ns[bucket]) : HUGE_VAL,
+                   labels);
       labels += '"';
       AppendSample(family.name, "_bucket", labels, count, out);
     }
-    AppendSample(family.name, "_sum", series->labels, Seconds(Sum(series->slots + family.bounds_ns.size() + 1, shared)),
-                 out);
+    AppendSample(family.name, "_sum", series->labels,
+                 Seconds(Sum(series->slots + family.bounds_ns.size() + 1, shared)), out);
     AppendSample(family.name, "_count", series->labels, count, out);
     samples += family.bounds_ns.size() + 3;
   }

@@ -1,12 +1,14 @@
 // Counters, gauges and histograms, written by many event loops and read by one scrape.
 //
-// Each series has one 64-bit slot per shard, and each shard has one writer: a loop adds with a plain load and store, no
-// lock prefix, no shared cache line. A scrape sums the shards; it may see a value that is a moment old, never a torn one.
-// All series are registered before traffic uses them (at start and on reload), within a bound per family, so the
-// number of series does not depend on traffic.
+// Each series has one 64-bit slot per shard, and each shard has one writer: a loop adds with a
+// plain load and store, no lock prefix, no shared cache line. A scrape sums the shards; it may see
+// a value that is a moment old, never a torn one. All series are registered before traffic uses
+// them (at start and on reload), within a bound per family, so the number of series does not depend
+// on traffic.
 //
-// Thread safety: register and scrape from any thread (a mutex inside). Write through a handle only from the thread that
-// owns the shard; AddFromAnywhere is for all others. Handles are values and stay valid as long as the Registry.
+// Thread safety: register and scrape from any thread (a mutex inside). Write through a handle only
+// from the thread that owns the shard; AddFromAnywhere is for all others. Handles are values and
+// stay valid as long as the Registry.
 //
 //   Registry registry({.shards = 2});
 //   Family& calls = registry.AddCounters("weir_calls_total", "Calls by door.", {"door"}, 8);
@@ -63,7 +65,8 @@ class Counter {
   uint32_t shared_shard_ = 0;  // The one behind the loops' shards.
 };
 
-// A value that goes both ways. Loops add their part to their shard; Set is for gauges with one writer.
+// A value that goes both ways. Loops add their part to their shard; Set is for gauges with one
+// writer.
 class Gauge {
  public:
   Gauge() = default;
@@ -71,12 +74,14 @@ class Gauge {
   // REQUIRES: the calling thread owns `shard`.
   void Add(size_t shard, int64_t n) const {
     Slot& slot = slots_[shard * kSlotsPerPage];
-    slot.store(slot.load(std::memory_order_relaxed) + static_cast<uint64_t>(n), std::memory_order_relaxed);
+    slot.store(slot.load(std::memory_order_relaxed) + static_cast<uint64_t>(n),
+               std::memory_order_relaxed);
   }
 
   // Any thread. Not to be mixed with Add on one gauge.
   void Set(int64_t value) const {
-    slots_[shared_shard_ * kSlotsPerPage].store(static_cast<uint64_t>(value), std::memory_order_relaxed);
+    slots_[shared_shard_ * kSlotsPerPage].store(static_cast<uint64_t>(value),
+                                                std::memory_order_relaxed);
   }
 
   int64_t Value() const;
@@ -125,9 +130,10 @@ enum class MetricType : uint8_t { kCounter, kGauge, kHistogram };
 // One metric name with its labels' names; its series are registered one by one.
 class Family;
 
-// Adds one sample of a family that is computed at each scrape. What exceeds the family's bound or repeats a label set is
-// dropped.
-using SampleSink = std::function<void(std::span<const std::string_view> label_values, double value)>;
+// Adds one sample of a family that is computed at each scrape. What exceeds the family's bound or
+// repeats a label set is dropped.
+using SampleSink =
+    std::function<void(std::span<const std::string_view> label_values, double value)>;
 
 struct RegistryOptions {
   size_t shards = 1;  // One per event loop.
@@ -142,19 +148,25 @@ class Registry {
 
   size_t shards() const { return shards_; }
 
-  // Declares a family. `max_series` bounds it for good; one more, "other", takes what comes beyond. Aborts on a name that is taken or is no metric name.
+  // Declares a family. `max_series` bounds it for good; one more, "other", takes what comes beyond.
+  // Aborts on a name that is taken or is no metric name.
   Family& AddCounters(std::string_view name, std::string_view help, std::vector<std::string> labels,
                       size_t max_series);
-  Family& AddGauges(std::string_view name, std::string_view help, std::vector<std::string> labels, size_t max_series);
+  Family& AddGauges(std::string_view name, std::string_view help, std::vector<std::string> labels,
+                    size_t max_series);
   // `bounds_ns` ascending, at least one, at most 60.
-  Family& AddHistograms(std::string_view name, std::string_view help, std::vector<std::string> labels,
-                        std::vector<uint64_t> bounds_ns, size_t max_series);
-  // Samples come from `collect`, called at each scrape on the scraping thread, with the registry's mutex held.
-  Family& AddCollected(MetricType type, std::string_view name, std::string_view help, std::vector<std::string> labels,
-                       size_t max_series, std::function<void(const SampleSink&)> collect);
+  Family& AddHistograms(std::string_view name, std::string_view help,
+                        std::vector<std::string> labels, std::vector<uint64_t> bounds_ns,
+                        size_t max_series);
+  // Samples come from `collect`, called at each scrape on the scraping thread, with the registry's
+  // mutex held.
+  Family& AddCollected(MetricType type, std::string_view name, std::string_view help,
+                       std::vector<std::string> labels, size_t max_series,
+                       std::function<void(const SampleSink&)> collect);
 
-  // The series with these label values: the same slots each time it is asked for. Past the family's bound every new
-  // series is one and the same, with all labels "other". Allocates; takes the mutex.
+  // The series with these label values: the same slots each time it is asked for. Past the family's
+  // bound every new series is one and the same, with all labels "other". Allocates; takes the
+  // mutex.
   Counter CounterOf(Family& family, std::span<const std::string_view> values);
   Counter CounterOf(Family& family, std::initializer_list<std::string_view> values) {
     return CounterOf(family, std::span<const std::string_view>(values.begin(), values.size()));
@@ -166,7 +178,8 @@ class Registry {
   Counter UnlistedCounter();
   Gauge UnlistedGauge();
 
-  // Hides the series of `family` whose first label is not among `kept`; one that comes back shows its old count.
+  // Hides the series of `family` whose first label is not among `kept`; one that comes back shows
+  // its old count.
   void ShowOnly(Family& family, std::span<const std::string_view> kept);
 
   // The Prometheus text format, version 0.0.4, families by name. Content-Type: kContentType.
@@ -178,8 +191,8 @@ class Registry {
 
  private:
   struct Series;
-  Family& Add(MetricType type, std::string_view name, std::string_view help, std::vector<std::string> labels,
-              size_t max_series);
+  Family& Add(MetricType type, std::string_view name, std::string_view help,
+              std::vector<std::string> labels, size_t max_series);
   Series& SeriesOf(Family& family, std::span<const std::string_view> values);
   Slot* TakeSlots(size_t count);
   void Write(const Family& family, std::string& out, size_t& samples) const;
@@ -190,7 +203,8 @@ class Registry {
   struct alignas(64) Page {
     std::array<Slot, kSlotsPerPage> slots{};
   };
-  std::vector<std::unique_ptr<Page[]>> pages_;  // One page per shard each, and one for AddFromAnywhere and Set.
+  std::vector<std::unique_ptr<Page[]>>
+      pages_;  // One page per shard each, and one for AddFromAnywhere and Set.
   size_t used_in_page_ = kSlotsPerPage;
   friend class Family;
 };

@@ -54,7 +54,8 @@ TEST(Registry, HistogramsAreCumulativeAndInSeconds) {
   Registry registry({.shards = 2});
   Family& family = registry.AddHistograms("d_seconds", "D.", {"op"}, {100, 250, 1'000'000'000}, 2);
   const Histogram histogram = registry.HistogramOf(family, {"get"});
-  for (const int64_t ns : {int64_t{-5}, int64_t{100}, int64_t{101}, int64_t{251}}) histogram.Record(0, ns);
+  for (const int64_t ns : {int64_t{-5}, int64_t{100}, int64_t{101}, int64_t{251}})
+    histogram.Record(0, ns);
   histogram.Record(1, 5'000'000'000);
   EXPECT_EQ(histogram.Count(), 5u);
   EXPECT_EQ(histogram.SumNs(), 5'000'000'452u);
@@ -118,14 +119,16 @@ TEST(Registry, NumbersThatAreNone) {
     sink(std::array<std::string_view, 1>{"p"}, std::numeric_limits<double>::infinity());
     sink(std::array<std::string_view, 1>{"m"}, -std::numeric_limits<double>::infinity());
   });
-  EXPECT_EQ(registry.Expose(), "# HELP c C.\n# TYPE c gauge\nc{x=\"n\"} NaN\nc{x=\"p\"} +Inf\nc{x=\"m\"} -Inf\n");
+  EXPECT_EQ(registry.Expose(),
+            "# HELP c C.\n# TYPE c gauge\nc{x=\"n\"} NaN\nc{x=\"p\"} +Inf\nc{x=\"m\"} -Inf\n");
 }
 
 TEST(Registry, ManySeriesCrossPages) {
   Registry registry({.shards = 2});
   Family& family = registry.AddCounters("a_total", "A.", {"x"}, 5000);
   std::vector<Counter> counters;
-  for (int i = 0; i < 2000; ++i) counters.push_back(registry.CounterOf(family, {std::to_string(i)}));
+  for (int i = 0; i < 2000; ++i)
+    counters.push_back(registry.CounterOf(family, {std::to_string(i)}));
   for (int i = 0; i < 2000; ++i) counters[i].Add(i % 2, i);
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(counters[i].Value(), static_cast<uint64_t>(i));
 }

@@ -1,14 +1,15 @@
-// The most frequent keys of a stream in fixed memory: the Space-Saving sketch (Metwally, Agrawal, El Abbadi, "Efficient
-// computation of frequent and top-k elements in data streams", ICDT 2005).
+// The most frequent keys of a stream in fixed memory: the Space-Saving sketch (Metwally, Agrawal,
+// El Abbadi, "Efficient computation of frequent and top-k elements in data streams", ICDT 2005).
 //
-// With capacity k and a total weight of W: a tracked key's true weight lies in [count - error, count], no error exceeds
-// W / k, and every key whose true weight exceeds W / k is tracked.
+// With capacity k and a total weight of W: a tracked key's true weight lies in [count - error,
+// count], no error exceeds W / k, and every key whose true weight exceeds W / k is tracked.
 //
-// Keys are 128-bit keyed hashes; two keys with one hash would be counted as one, which nobody can arrange.
-// Thread safety: none. Allocates once, when made. A touch costs one hash probe and a few heap steps.
+// Keys are 128-bit keyed hashes; two keys with one hash would be counted as one, which nobody can
+// arrange. Thread safety: none. Allocates once, when made. A touch costs one hash probe and a few
+// heap steps.
 //
 //   SpaceSaving<std::string> sketch(256);
-//   sketch.Touch(hasher.Begin(client).Finish(), 1, [&](std::string& name) { name = client; });   // called for newcomers only
+//   sketch.Touch(key, 1, [&](std::string& name) { name = client; });  // Named when new.
 //   for (const auto& entry : sketch.entries()) Show(entry.payload, entry.count, entry.error);
 #pragma once
 
@@ -42,8 +43,8 @@ class SpaceSaving {
     place_.reserve(capacity);
   }
 
-  // Adds `weight` to the key. `name(payload)` fills the payload when the key is new or takes over an entry. Returns the
-  // key's payload, valid until the next call.
+  // Adds `weight` to the key. `name(payload)` fills the payload when the key is new or takes over
+  // an entry. Returns the key's payload, valid until the next call.
   template <typename Name>
   Payload& Touch(base::Key128 key, uint64_t weight, Name&& name) {
     total_ += weight;
@@ -57,7 +58,9 @@ class SpaceSaving {
   // In no order. Valid until the next Touch.
   std::span<const Entry> entries() const { return entries_; }
   // The most that a key which is not tracked can have: 0 while there is room.
-  uint64_t untracked_max() const { return entries_.size() < capacity_ ? 0 : entries_[heap_[0]].count; }
+  uint64_t untracked_max() const {
+    return entries_.size() < capacity_ ? 0 : entries_[heap_[0]].count;
+  }
   uint64_t total() const { return total_; }
   size_t capacity() const { return capacity_; }
 

@@ -59,8 +59,8 @@ TEST(SpaceSaving, ANameIsAskedForOncePerNewcomer) {
   EXPECT_EQ(asked, 1);
 }
 
-// The sketch against a plain count: every bound that the header states, for random streams, capacities and weights,
-// with keys that collide in the index.
+// The sketch against a plain count: every bound that the header states, for random streams,
+// capacities and weights, with keys that collide in the index.
 TEST(SpaceSaving, HoldsItsErrorBound) {
   EXPECT_TRUE(rc::check("space saving against a map", [] {
     const auto capacity = *rc::gen::inRange<size_t>(1, 20);

@@ -9,9 +9,11 @@ namespace weir::metrics {
 namespace {
 
 constexpr size_t kMaxRatioSeries = 100;
-constexpr std::array<Outcome, kOutcomeCount> kOutcomes = {Outcome::kAllowed, Outcome::kDenied, Outcome::kShadowDenied};
+constexpr std::array<Outcome, kOutcomeCount> kOutcomes = {Outcome::kAllowed, Outcome::kDenied,
+                                                          Outcome::kShadowDenied};
 constexpr std::string_view kStoreOpNames[kStoreOpCount] = {"decide", "settle", "peek", "reset"};
-constexpr std::string_view kSourceNames[kSourceCount] = {"memory", "redis", "lease", "deny_cache", "fallback"};
+constexpr std::string_view kSourceNames[kSourceCount] = {"memory", "redis", "lease", "deny_cache",
+                                                         "fallback"};
 constexpr std::string_view kStatusClasses[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
 constexpr size_t kLayers = 5;
 
@@ -36,7 +38,8 @@ std::string_view OutcomeName(Outcome outcome) {
 }
 
 std::string_view DoorName(Door door) {
-  constexpr std::string_view kNames[] = {"gateway", "api", "forward_auth", "grpc", "resp", "admin", "ops"};
+  constexpr std::string_view kNames[] = {"gateway", "api",   "forward_auth", "grpc",
+                                         "resp",    "admin", "ops"};
   return kNames[static_cast<int>(door)];
 }
 
@@ -51,18 +54,21 @@ WeirMetrics::WeirMetrics(WeirMetricsOptions options)
   DeclareStoreAndConnections(options);
   DeclareUpstreams(options);
   AddProcessMetrics(registry_);
-  Family& build = registry_.AddGauges("weir_build_info", "1; the label says what runs.", {"version"}, 1);
+  Family& build =
+      registry_.AddGauges("weir_build_info", "1; the label says what runs.", {"version"}, 1);
   registry_.GaugeOf(build, {options.version}).Set(1);
-  Family& reload = registry_.AddGauges("weir_config_last_reload_successful",
-                                       "1 if the latest load of the configuration succeeded, else 0.", {}, 1);
+  Family& reload =
+      registry_.AddGauges("weir_config_last_reload_successful",
+                          "1 if the latest load of the configuration succeeded, else 0.", {}, 1);
   reload_successful_ = registry_.GaugeOf(reload, {});
 }
 
 WeirMetrics::~WeirMetrics() = default;
 
 void WeirMetrics::DeclareDecisions(const WeirMetricsOptions& options) {
-  Family& decisions = registry_.AddCounters("weir_decisions_total", "Decisions by door, outcome and who answered.",
-                                            {"door", "outcome", "source"}, decisions_.size());
+  Family& decisions =
+      registry_.AddCounters("weir_decisions_total", "Decisions by door, outcome and who answered.",
+                            {"door", "outcome", "source"}, decisions_.size());
   unlisted_ = registry_.UnlistedCounter();
   decisions_.fill(unlisted_);
   for (const Door door : options.doors) {
@@ -70,69 +76,80 @@ void WeirMetrics::DeclareDecisions(const WeirMetricsOptions& options) {
     for (const Outcome outcome : kOutcomes) {
       for (const Source source : options.sources) {
         decisions_[DecisionIndex(door, outcome, source)] = registry_.CounterOf(
-            decisions, {DoorName(door), OutcomeName(outcome), kSourceNames[static_cast<int>(source)]});
+            decisions,
+            {DoorName(door), OutcomeName(outcome), kSourceNames[static_cast<int>(source)]});
       }
     }
   }
-  Family& duration = registry_.AddHistograms(
-      "weir_decision_duration_seconds",
-      "How long a decision took, in seconds. Every 64th decision of each event loop is timed; _count counts these.", {},
-      Decades(100, 100'000'000), 1);
+  Family& duration =
+      registry_.AddHistograms("weir_decision_duration_seconds",
+                              "How long a decision took, in seconds. Every 64th decision of each "
+                              "event loop is timed; _count counts these.",
+                              {}, Decades(100, 100'000'000), 1);
   decision_duration_ = registry_.HistogramOf(duration, {});
 
-  limit_decisions_ = &registry_.AddCounters("weir_limit_decisions_total", "What each limit said of the calls it matched.",
-                                            {"limit", "layer", "outcome"}, (max_limits_ + 1) * kLayers * kOutcomeCount);
-  limit_near_ = &registry_.AddCounters("weir_limit_near_total",
-                                       "Admitted calls after which at least 80 % of the quota was used.", {"limit"},
-                                       max_limits_ + 1);
+  limit_decisions_ = &registry_.AddCounters(
+      "weir_limit_decisions_total", "What each limit said of the calls it matched.",
+      {"limit", "layer", "outcome"}, (max_limits_ + 1) * kLayers * kOutcomeCount);
+  limit_near_ = &registry_.AddCounters(
+      "weir_limit_near_total", "Admitted calls after which at least 80 % of the quota was used.",
+      {"limit"}, max_limits_ + 1);
   registry_.AddCollected(MetricType::kGauge, "weir_limit_remaining_ratio",
-                         "Remaining share of the quota, 0 to 1, at the latest call of the hottest clients; clients are "
+                         "Remaining share of the quota, 0 to 1, at the latest call of the hottest "
+                         "clients; clients are "
                          "keyed hashes.",
-                         {"limit", "client"}, kMaxRatioSeries, [this](const SampleSink& sink) { CollectRatios(sink); });
+                         {"limit", "client"}, kMaxRatioSeries,
+                         [this](const SampleSink& sink) { CollectRatios(sink); });
 }
 
 void WeirMetrics::DeclareStoreAndConnections(const WeirMetricsOptions& options) {
   Family& store = registry_.AddHistograms("weir_store_request_duration_seconds",
-                                          "How long requests to the store took, in seconds.", {"op"},
-                                          Decades(1'000, 10'000'000'000), kStoreOpCount);
+                                          "How long requests to the store took, in seconds.",
+                                          {"op"}, Decades(1'000, 10'000'000'000), kStoreOpCount);
   for (size_t op = 0; op < kStoreOpCount; ++op) {
     store_duration_[op] = registry_.HistogramOf(store, {kStoreOpNames[op]});
   }
-  Family& breaker = registry_.AddGauges("weir_store_breaker_state",
-                                        "0: requests go to the store; 1: they do not; 2: one is being tried.", {}, 1);
+  Family& breaker = registry_.AddGauges(
+      "weir_store_breaker_state",
+      "0: requests go to the store; 1: they do not; 2: one is being tried.", {}, 1);
   breaker_state_ = registry_.GaugeOf(breaker, {});
 
-  Family& connections =
-      registry_.AddGauges("weir_connections", "Open client connections by door.", {"door"}, kDoorCount);
+  Family& connections = registry_.AddGauges("weir_connections", "Open client connections by door.",
+                                            {"door"}, kDoorCount);
   Family& streams = registry_.AddGauges("weir_streams", "Streamed answers under way.", {}, 1);
   streams_ = registry_.GaugeOf(streams, {});
   connections_.fill(registry_.UnlistedGauge());
   for (size_t door = 0; door < kDoorCount; ++door) {
     const auto one = static_cast<Door>(door);
     // ForwardAuth is spoken on the api door's connections.
-    const bool listens = one != Door::kForwardAuth && std::ranges::find(options.doors, one) != options.doors.end();
+    const bool listens =
+        one != Door::kForwardAuth && std::ranges::find(options.doors, one) != options.doors.end();
     if (listens) connections_[door] = registry_.GaugeOf(connections, {DoorName(one)});
   }
 }
 
 void WeirMetrics::DeclareUpstreams(const WeirMetricsOptions& options) {
   const size_t upstreams = options.max_upstreams;
-  upstream_requests_ = &registry_.AddCounters("weir_upstream_requests_total",
-                                              "Requests sent to each upstream, by the answer's status class.",
-                                              {"upstream", "class"}, upstreams * std::size(kStatusClasses));
-  upstream_first_byte_ = &registry_.AddHistograms("weir_upstream_first_byte_seconds",
-                                                  "From sending a request to the first byte of its answer, in seconds.",
-                                                  {"upstream"}, Decades(100'000, 100'000'000'000), upstreams);
-  upstream_pending_ = &registry_.AddGauges("weir_upstream_pending", "Requests to each upstream under way.",
-                                           {"upstream"}, upstreams);
+  upstream_requests_ =
+      &registry_.AddCounters("weir_upstream_requests_total",
+                             "Requests sent to each upstream, by the answer's status class.",
+                             {"upstream", "class"}, upstreams * std::size(kStatusClasses));
+  upstream_first_byte_ = &registry_.AddHistograms(
+      "weir_upstream_first_byte_seconds",
+      "From sending a request to the first byte of its answer, in seconds.", {"upstream"},
+      Decades(100'000, 100'000'000'000), upstreams);
+  upstream_pending_ = &registry_.AddGauges(
+      "weir_upstream_pending", "Requests to each upstream under way.", {"upstream"}, upstreams);
   upstream_connections_ = &registry_.AddGauges(
-      "weir_upstream_connections", "Open connections to each upstream, idle ones included.", {"upstream"}, upstreams);
+      "weir_upstream_connections", "Open connections to each upstream, idle ones included.",
+      {"upstream"}, upstreams);
 }
 
 void WeirMetrics::SetStoreKeys(std::function<uint64_t()> count) {
   store_keys_ = std::move(count);
-  registry_.AddCollected(MetricType::kGauge, "weir_store_keys", "Keys that the store holds.", {}, 1,
-                         [this](const SampleSink& sink) { sink({}, static_cast<double>(StoreKeys())); });
+  registry_.AddCollected(
+      MetricType::kGauge, "weir_store_keys", "Keys that the store holds.", {}, 1,
+      [this](const SampleSink& sink) { sink({}, static_cast<double>(StoreKeys())); });
 }
 
 uint32_t WeirMetrics::LimitId(std::string_view name) {
@@ -171,7 +188,8 @@ std::vector<LimitSeries> WeirMetrics::BindLimits(const std::vector<LimitLabels>&
 
 std::vector<UpstreamSeries> WeirMetrics::BindUpstreams(const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
-  for (Family* family : {upstream_requests_, upstream_first_byte_, upstream_pending_, upstream_connections_}) {
+  for (Family* family :
+       {upstream_requests_, upstream_first_byte_, upstream_pending_, upstream_connections_}) {
     registry_.ShowOnly(*family, {});
   }
   std::vector<UpstreamSeries> bound;

@@ -1,11 +1,12 @@
-// Every series that Weir exposes, by the names of the documentation, and cheap handles for the hot path.
+// Every series that Weir exposes, by the names of the documentation, and cheap handles for the hot
+// path.
 //
-// Counters live as long as this object, not as long as a policy: BindLimits gives a limit that kept its name and layer
-// the series it had, so a reload loses no count.
-// Thread safety: methods with a `shard` belong to the thread that owns it; the others may be called from any thread.
+// Counters live as long as this object, not as long as a policy: BindLimits gives a limit that kept
+// its name and layer the series it had, so a reload loses no count. Thread safety: methods with a
+// `shard` belong to the thread that owns it; the others may be called from any thread.
 //
-//   WeirMetrics metrics({.shards = loops, .version = "0.1.0", .sources = {Source::kMemory, Source::kFallback}});
-//   std::vector<LimitSeries> limits = metrics.BindLimits({{"per-client", "client"}});   // kept with the policy
+//   WeirMetrics metrics({.shards = loops, .version = "0.1.0"});
+//   auto limits = metrics.BindLimits({{"per-client", "client"}});  // Kept with the policy.
 //   metrics.OnDecision(shard, Door::kApi, Outcome::kDenied, Source::kMemory);
 //   metrics.OnLimit(shard, limits[0], Outcome::kDenied);
 //   std::string page = metrics.Expose();
@@ -33,7 +34,8 @@ std::string_view OutcomeName(Outcome outcome);  // "allowed", "denied", "shadow_
 
 enum class Door : uint8_t { kGateway, kApi, kForwardAuth, kGrpc, kResp, kAdmin, kOps };
 inline constexpr size_t kDoorCount = 7;
-std::string_view DoorName(Door door);  // "gateway", "api", "forward_auth", "grpc", "resp", "admin", "ops"
+std::string_view DoorName(
+    Door door);  // "gateway", "api", "forward_auth", "grpc", "resp", "admin", "ops"
 
 inline constexpr size_t kSourceCount = 5;
 
@@ -63,13 +65,16 @@ inline constexpr size_t kStoreOpCount = 4;
 struct WeirMetricsOptions {
   size_t shards = 1;
   std::string version;
-  std::vector<Door> doors = {Door::kGateway, Door::kApi, Door::kForwardAuth, Door::kAdmin, Door::kOps};  // In use.
+  std::vector<Door> doors = {Door::kGateway, Door::kApi, Door::kForwardAuth, Door::kAdmin,
+                             Door::kOps};                              // In use.
   std::vector<Source> sources = {Source::kMemory, Source::kFallback};  // That the store can give.
-  size_t max_limits = 10'000;    // Limit names over the life of the process; later ones share "other".
+  size_t max_limits =
+      10'000;  // Limit names over the life of the process; later ones share "other".
   size_t max_upstreams = 1'000;
-  // Turns a client's plain name into what /metrics shows; called at scrapes only. Empty: such clients are left out.
+  // Turns a client's plain name into what /metrics shows; called at scrapes only. Empty: such
+  // clients are left out.
   std::function<std::string(std::string_view client)> client_id;
-  HotKeysOptions hot_keys;       // `shards` is overwritten.
+  HotKeysOptions hot_keys;  // `shards` is overwritten.
 };
 
 class WeirMetrics {
@@ -80,12 +85,13 @@ class WeirMetrics {
 
   // --- At start and on reload; these allocate and take a mutex.
 
-  // One LimitSeries per limit, in order. Limits of earlier policies that are not named any more leave the page; they
-  // show their old counts when they come back.
+  // One LimitSeries per limit, in order. Limits of earlier policies that are not named any more
+  // leave the page; they show their old counts when they come back.
   std::vector<LimitSeries> BindLimits(const std::vector<LimitLabels>& limits);
   std::vector<UpstreamSeries> BindUpstreams(const std::vector<std::string>& names);
 
-  // --- The hot path: no lock, no allocation, a few ns each. Doors and sources that were not declared are not counted.
+  // --- The hot path: no lock, no allocation, a few ns each. Doors and sources that were not
+  // declared are not counted.
 
   void OnDecision(size_t shard, Door door, Outcome outcome, Source source) {
     decisions_[DecisionIndex(door, outcome, source)].Add(shard);
@@ -98,16 +104,20 @@ class WeirMetrics {
   }
   static bool IsNear(int64_t remaining, int64_t quota) { return remaining <= quota / 5; }
 
-  // True for every 64th call on a shard, its first one included: two clock reads cost more than a decision, so only
-  // these are timed. weir_decision_duration_seconds counts the timed ones.
+  // True for every 64th call on a shard, its first one included: two clock reads cost more than a
+  // decision, so only these are timed. weir_decision_duration_seconds counts the timed ones.
   bool ShouldTime(size_t shard) { return (timing_[shard].calls++ & (kTimedEvery - 1)) == 0; }
-  void OnDecisionDuration(size_t shard, int64_t duration_ns) { decision_duration_.Record(shard, duration_ns); }
+  void OnDecisionDuration(size_t shard, int64_t duration_ns) {
+    decision_duration_.Record(shard, duration_ns);
+  }
   static constexpr uint32_t kTimedEvery = 64;
 
   void OnStoreRequest(size_t shard, StoreOp op, int64_t duration_ns) {
     store_duration_[static_cast<size_t>(op)].Record(shard, duration_ns);
   }
-  void OnConnection(size_t shard, Door door, int delta) { connections_[static_cast<size_t>(door)].Add(shard, delta); }
+  void OnConnection(size_t shard, Door door, int delta) {
+    connections_[static_cast<size_t>(door)].Add(shard, delta);
+  }
   void OnStream(size_t shard, int delta) { streams_.Add(shard, delta); }
 
   HotKeys& hot_keys() { return *hot_keys_; }
@@ -141,7 +151,8 @@ class WeirMetrics {
   };
 
   static constexpr size_t DecisionIndex(Door door, Outcome outcome, Source source) {
-    return (static_cast<size_t>(door) * kOutcomeCount + static_cast<size_t>(outcome)) * kSourceCount +
+    return (static_cast<size_t>(door) * kOutcomeCount + static_cast<size_t>(outcome)) *
+               kSourceCount +
            static_cast<size_t>(source);
   }
   void DeclareDecisions(const WeirMetricsOptions& options);

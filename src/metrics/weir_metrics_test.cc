@@ -41,9 +41,12 @@ TEST(WeirMetrics, CountsDecisionsByDoorOutcomeAndSource) {
   metrics.OnDecision(1, Door::kGateway, Outcome::kAllowed, Source::kFallback);
   metrics.OnDecision(1, Door::kResp, Outcome::kAllowed, Source::kRedis);  // Not declared.
   const std::string page = metrics.Expose();
-  EXPECT_TRUE(HasLine(page, R"(weir_decisions_total{door="api",outcome="denied",source="memory"} 2)"));
-  EXPECT_TRUE(HasLine(page, R"(weir_decisions_total{door="gateway",outcome="allowed",source="fallback"} 1)"));
-  EXPECT_TRUE(HasLine(page, R"(weir_decisions_total{door="gateway",outcome="denied",source="memory"} 0)"));
+  EXPECT_TRUE(
+      HasLine(page, R"(weir_decisions_total{door="api",outcome="denied",source="memory"} 2)"));
+  EXPECT_TRUE(HasLine(
+      page, R"(weir_decisions_total{door="gateway",outcome="allowed",source="fallback"} 1)"));
+  EXPECT_TRUE(
+      HasLine(page, R"(weir_decisions_total{door="gateway",outcome="denied",source="memory"} 0)"));
   EXPECT_EQ(page.find("resp"), std::string::npos);
   EXPECT_TRUE(HasLine(page, R"(weir_build_info{version="1.2.3"} 1)"));
   EXPECT_EQ(metrics.DecisionCount(Outcome::kDenied), 2u);
@@ -56,10 +59,14 @@ TEST(WeirMetrics, CountsLimitsByLayerAndOutcome) {
   metrics.OnLimit(0, limits[1], Outcome::kAllowed, /*near=*/true);
   metrics.OnLimit(1, limits[1], Outcome::kShadowDenied);
   const std::string page = metrics.Expose();
-  EXPECT_TRUE(HasLine(page, R"(weir_limit_decisions_total{limit="per-client",layer="client",outcome="allowed"} 1)"));
-  EXPECT_TRUE(
-      HasLine(page, R"(weir_limit_decisions_total{limit="per-client",layer="client",outcome="shadow_denied"} 1)"));
-  EXPECT_TRUE(HasLine(page, R"(weir_limit_decisions_total{limit="per-ip",layer="ip",outcome="allowed"} 0)"));
+  EXPECT_TRUE(HasLine(
+      page,
+      R"(weir_limit_decisions_total{limit="per-client",layer="client",outcome="allowed"} 1)"));
+  EXPECT_TRUE(HasLine(
+      page,
+      R"(weir_limit_decisions_total{limit="per-client",layer="client",outcome="shadow_denied"} 1)"));
+  EXPECT_TRUE(HasLine(
+      page, R"(weir_limit_decisions_total{limit="per-ip",layer="ip",outcome="allowed"} 0)"));
   EXPECT_TRUE(HasLine(page, R"(weir_limit_near_total{limit="per-client"} 1)"));
 }
 
@@ -75,17 +82,20 @@ TEST(WeirMetrics, Case46_CountersGoOnAfterAReload) {
   WeirMetrics metrics(Options());
   const auto before = metrics.BindLimits({{"a", "client"}, {"b", "client"}});
   for (int i = 0; i < 3; ++i) metrics.OnLimit(0, before[1], Outcome::kDenied);
-  const auto after = metrics.BindLimits({{"new", "ip"}, {"b", "client"}});  // At another place among others.
+  const auto after =
+      metrics.BindLimits({{"new", "ip"}, {"b", "client"}});  // At another place among others.
   for (int i = 0; i < 2; ++i) metrics.OnLimit(0, after[1], Outcome::kDenied);
   EXPECT_EQ(before[1].id, after[1].id);
   std::string page = metrics.Expose();
-  EXPECT_TRUE(HasLine(page, R"(weir_limit_decisions_total{limit="b",layer="client",outcome="denied"} 5)"));
+  EXPECT_TRUE(
+      HasLine(page, R"(weir_limit_decisions_total{limit="b",layer="client",outcome="denied"} 5)"));
   EXPECT_EQ(page.find("limit=\"a\""), std::string::npos);
 
   metrics.OnLimit(1, before[0], Outcome::kAllowed);  // A call that began under the old policy.
   metrics.BindLimits({{"a", "client"}});
   page = metrics.Expose();
-  EXPECT_TRUE(HasLine(page, R"(weir_limit_decisions_total{limit="a",layer="client",outcome="allowed"} 1)"));
+  EXPECT_TRUE(
+      HasLine(page, R"(weir_limit_decisions_total{limit="a",layer="client",outcome="allowed"} 1)"));
 }
 
 TEST(WeirMetrics, Case46_ReloadsAndScrapesRunBesideTheLoops) {
@@ -102,8 +112,9 @@ TEST(WeirMetrics, Case46_ReloadsAndScrapesRunBesideTheLoops) {
     ASSERT_FALSE(metrics.Expose().empty());
   }
   loop.join();
-  EXPECT_TRUE(HasLine(metrics.Expose(),
-                      R"(weir_limit_decisions_total{limit="b",layer="client",outcome="denied"} 20000)"));
+  EXPECT_TRUE(
+      HasLine(metrics.Expose(),
+              R"(weir_limit_decisions_total{limit="b",layer="client",outcome="denied"} 20000)"));
 }
 
 TEST(WeirMetrics, Case47_SeriesDoNotGrowWithTraffic) {
@@ -122,15 +133,17 @@ TEST(WeirMetrics, Case47_SeriesDoNotGrowWithTraffic) {
   const std::string page = metrics.Expose();
   EXPECT_LE(SampleLines(page), one + 99);
   EXPECT_EQ(page.find("secret"), std::string::npos);
-  EXPECT_TRUE(
-      HasLine(page, R"(weir_limit_decisions_total{limit="per-client",layer="client",outcome="denied"} 100000)"));
+  EXPECT_TRUE(HasLine(
+      page,
+      R"(weir_limit_decisions_total{limit="per-client",layer="client",outcome="denied"} 100000)"));
 }
 
 TEST(WeirMetrics, Case47_AtMostOneHundredHottestClientsAreShown) {
   WeirMetrics metrics(Options());
   const auto limits = metrics.BindLimits({{"l", "client"}});
   for (uint64_t n = 0; n < 300; ++n) {
-    metrics.hot_keys().OnLimit(0, limits[0].id, KeyOf(n), "key:" + std::to_string(n), /*hashed=*/true, 1, 4);
+    metrics.hot_keys().OnLimit(0, limits[0].id, KeyOf(n), "key:" + std::to_string(n),
+                               /*hashed=*/true, 1, 4);
   }
   metrics.hot_keys().OnLimit(0, limits[0].id, KeyOf(7), "key:7", true, 3, 4);
   const std::string page = metrics.Expose();
@@ -152,7 +165,9 @@ TEST(WeirMetrics, LimitNamesOverTheProcessLifeAreBounded) {
     const auto limits = metrics.BindLimits({{name, "ip"}});
     metrics.OnLimit(0, limits[0], Outcome::kDenied);
   }
-  EXPECT_TRUE(HasLine(metrics.Expose(), R"(weir_limit_decisions_total{limit="other",layer="ip",outcome="denied"} 47)"));
+  EXPECT_TRUE(
+      HasLine(metrics.Expose(),
+              R"(weir_limit_decisions_total{limit="other",layer="ip",outcome="denied"} 47)"));
 }
 
 TEST(WeirMetrics, EverySixtyFourthDecisionIsTimed) {
@@ -186,7 +201,8 @@ TEST(WeirMetrics, UpstreamsConnectionsAndState) {
   EXPECT_TRUE(HasLine(page, R"(weir_upstream_requests_total{upstream="ai",class="2xx"} 1)"));
   EXPECT_TRUE(HasLine(page, R"(weir_upstream_requests_total{upstream="ai",class="none"} 1)"));
   EXPECT_TRUE(HasLine(page, R"(weir_upstream_pending{upstream="ai"} 1)"));
-  EXPECT_TRUE(HasLine(page, R"(weir_upstream_first_byte_seconds_bucket{upstream="ai",le="0.0025"} 1)"));
+  EXPECT_TRUE(
+      HasLine(page, R"(weir_upstream_first_byte_seconds_bucket{upstream="ai",le="0.0025"} 1)"));
   EXPECT_TRUE(HasLine(page, R"(weir_connections{door="gateway"} 1)"));
   EXPECT_EQ(page.find("door=\"resp\""), std::string::npos);
   EXPECT_TRUE(HasLine(page, "weir_streams 1"));
@@ -202,14 +218,16 @@ TEST(WeirMetrics, ProcessMetricsAreOfThisProcess) {
   const std::string page = metrics.Expose();
   const auto value = [&](const std::string& name) {
     const size_t at = page.find("\n" + name + " ");
-    return at == std::string::npos ? -1.0 : std::strtod(page.c_str() + at + name.size() + 2, nullptr);
+    return at == std::string::npos ? -1.0
+                                   : std::strtod(page.c_str() + at + name.size() + 2, nullptr);
   };
   EXPECT_GE(value("process_threads"), 1);
   EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
   EXPECT_GT(value("process_open_fds"), 2);
   EXPECT_GE(value("process_max_fds"), value("process_open_fds"));
   EXPECT_GE(value("process_cpu_seconds_total"), 0);
-  const double age_s = static_cast<double>(std::time(nullptr)) - value("process_start_time_seconds");
+  const double age_s =
+      static_cast<double>(std::time(nullptr)) - value("process_start_time_seconds");
   EXPECT_GT(age_s, -5);
   EXPECT_LT(age_s, 600);
 }
@@ -223,7 +241,8 @@ TEST(WeirMetrics, PromtoolAcceptsThePage) {
   metrics.hot_keys().OnLimit(0, limits[0].id, KeyOf(1), "key:abc", true, 1, 2);
   metrics.hot_keys().OnLimit(0, limits[0].id, KeyOf(2), "alice", false, 1, 2);
 
-  const std::string path = ::testing::TempDir() + "weir_metrics_" + std::to_string(getpid()) + ".txt";
+  const std::string path =
+      ::testing::TempDir() + "weir_metrics_" + std::to_string(getpid()) + ".txt";
   std::ofstream(path) << metrics.Expose();
   FILE* tool = popen(("promtool check metrics < " + path + " 2>&1").c_str(), "r");
   ASSERT_NE(tool, nullptr);
@@ -232,7 +251,8 @@ TEST(WeirMetrics, PromtoolAcceptsThePage) {
   const int status = pclose(tool);
   std::remove(path.c_str());
   EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0) << said << "(127: promtool is not installed; it is in Debian's prometheus)";
+  EXPECT_EQ(WEXITSTATUS(status), 0)
+      << said << "(127: promtool is not installed; it is in Debian's prometheus)";
   EXPECT_EQ(said, "");
 }
 
