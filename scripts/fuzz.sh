@@ -34,4 +34,4 @@ run() {
 }
 export -f run
 export build seconds
-ls fuzz/corpus | xargs -P 2 -I{} bash -c 'run {}'
+find fuzz/corpus -mindepth 1 -maxdepth 1 -type d -printf '%f\0' | xargs -0 -P 2 -I{} bash -c 'run {}'
