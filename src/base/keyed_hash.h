@@ -33,13 +33,15 @@ class KeyHasher {
     State& Add(std::string_view part) {
       const char* data = part.data();
       size_t size = part.size();
-      Mix(size, kPartMark);
+      const size_t length = size;
       for (; size > 16; data += 16, size -= 16) Mix(Load64(data), Load64(data + 8));
-      if (size >= 8) {
+      if (size > 8) {
         Mix(Load64(data), Load64(data + size - 8));
-      } else if (size > 0) {
-        Mix(LoadTail(data, size), 0);
+        size = 0;
       }
+      // The last round carries the length, so a tuple can be read back from its end in one way only.
+      const uint64_t tail = size == 8 ? Load64(data) : size > 0 ? LoadTail(data, size) : 0;
+      Mix(tail, length ^ kPartMark);
       return *this;
     }
 
