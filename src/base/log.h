@@ -115,9 +115,9 @@ class Logger {
 // Lets one warning through per interval and counts the rest, for faults that can come with every
 // call.
 //
-//   static constexpr int64_t kIntervalNs = 10'000'000'000;
-//   if (auto held = gate.Open(now.mono_ns)) logger.Log(LogLevel::kWarn, "upstream away",
-//   {{"suppressed", *held}});
+//   if (auto held = gate.Open(now.mono_ns)) {
+//     logger.Log(LogLevel::kWarn, "upstream away", {{"suppressed", *held}});
+//   }
 //
 // Thread safety: any threads.
 class WarningGate {
