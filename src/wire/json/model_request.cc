@@ -63,6 +63,75 @@ uint64_t Fnv1a(std::string_view text) {
   return hash;
 }
 
+// Finds a backslash in a top-level name. The parser hands names over unescaped, so it cannot tell.
+// It follows strings and nesting only: on anything that is no JSON, the parser says so itself.
+class EscapeWatcher {
+ public:
+  // False when the piece holds one.
+  bool Take(std::string_view piece) {
+    size_t at = 0;
+    while (at < piece.size()) {
+      if (in_string_) {
+        if (!TakeString(piece, at)) return false;
+        continue;
+      }
+      switch (piece[at++]) {
+        case '"':
+          in_string_ = true;
+          in_name_ = depth_ == 1 && name_next_;
+          name_next_ = false;
+          break;
+        case '{':
+          name_next_ = ++depth_ == 1;
+          break;
+        case '[':
+          ++depth_;
+          break;
+        case '}':
+        case ']':
+          --depth_;
+          break;
+        case ',':
+          name_next_ = depth_ == 1;
+          break;
+        default:
+          break;
+      }
+    }
+    return true;
+  }
+
+ private:
+  // Moves past what the piece holds of the string; false at a backslash in a name.
+  bool TakeString(std::string_view piece, size_t& at) {
+    if (after_backslash_) {
+      after_backslash_ = false;
+      ++at;
+    }
+    size_t quote = 0;
+    while (at < piece.size()) {
+      if (quote <= at) quote = std::min(piece.find('"', at), piece.size());
+      const size_t backslash = piece.substr(0, quote).find('\\', at);
+      if (backslash == std::string_view::npos) {
+        in_string_ = quote == piece.size();
+        at = std::min(quote + 1, piece.size());
+        return true;
+      }
+      if (in_name_) return false;
+      at = backslash + 2;
+    }
+    after_backslash_ = at > piece.size();
+    at = piece.size();
+    return true;
+  }
+
+  int64_t depth_ = 0;
+  bool in_string_ = false;
+  bool in_name_ = false;
+  bool name_next_ = false;
+  bool after_backslash_ = false;
+};
+
 // What Boost.JSON's parser calls for each token. Depth 1 is the body's object, depth 2 with
 // in_stream_options the object of that name.
 struct Handler {
@@ -77,14 +146,11 @@ struct Handler {
   ModelRequestLimits limits;
   ModelRequestFields fields;
   std::string error;
-  std::string_view input;  // The piece being parsed: what lies outside it was unescaped.
   size_t depth = 0;
   Name current = Name::kOther;     // The top-level name whose value is being read.
   bool current_is_usage = false;   // stream_options.include_usage
   bool in_stream_options = false;
   bool seen_usage = false;
-  bool key_escaped = false;
-  bool first_text = true;  // No text of this piece was handed over yet.
   std::string key;
   std::string text;
   std::vector<uint64_t> seen;  // Hashes of the top-level names.
@@ -150,23 +216,8 @@ struct Handler {
     return true;
   }
 
-  // Text outside the input was written with an escape, or is one character whose bytes the last
-  // pieces of input shared: then it comes first, and this piece of input goes on within it.
-  bool TakeJoined(Text piece) {
-    const auto beyond_ascii = [](char c) { return (c & 0x80) != 0; };
-    const bool joined = first_text && !input.empty() && (input.front() & 0xC0) == 0x80 &&
-                        piece.size() <= 4 && std::all_of(piece.begin(), piece.end(), beyond_ascii);
-    if (!piece.empty()) first_text = false;
-    return joined;
-  }
-
   bool on_key_part(Text piece, std::size_t, Ec& ec) {
-    const bool joined = TakeJoined(piece);
     if (!ReadsKeys()) return true;
-    if (!piece.empty() && !joined &&
-        (piece.data() < input.data() || piece.data() >= input.data() + input.size())) {
-      key_escaped = true;
-    }
     if (key.size() + piece.size() > kNameBytesMax) return Fail(ec, "a name that is too long");
     key.append(piece.data(), piece.size());
     return true;
@@ -176,11 +227,9 @@ struct Handler {
     if (!on_key_part(piece, n, ec)) return false;
     const bool taken = depth == 1 ? TakeTopName(ec) : TakeOptionName(ec);
     key.clear();
-    key_escaped = false;
     return taken;
   }
   bool TakeTopName(Ec& ec) {
-    if (key_escaped) return Fail(ec, "a top-level name is written with escapes");
     const uint64_t hash = Fnv1a(key);
     if (std::find(seen.begin(), seen.end(), hash) != seen.end()) {
       return Fail(ec, "a top-level name comes twice");
@@ -197,7 +246,6 @@ struct Handler {
     return true;
   }
   bool TakeOptionName(Ec& ec) {
-    if (key_escaped) return Fail(ec, "stream_options: a name is written with escapes");
     current_is_usage = false;
     if (Folded(key) != kIncludeUsage) return true;
     if (key != kIncludeUsage) {
@@ -209,7 +257,6 @@ struct Handler {
   }
 
   bool on_string_part(Text piece, std::size_t, Ec& ec) {
-    if (!piece.empty()) first_text = false;
     if (AtTop() && current == Name::kModel) {
       if (text.size() + piece.size() > limits.model_bytes_max) {
         return Fail(ec, "model: is too long");
@@ -275,7 +322,7 @@ struct Handler {
     error.clear();
     depth = 0;
     current = Name::kOther;
-    current_is_usage = in_stream_options = seen_usage = key_escaped = false;
+    current_is_usage = in_stream_options = seen_usage = false;
     key.clear();
     text.clear();
     seen.clear();
@@ -298,8 +345,10 @@ struct ModelRequestReader::State {
   bool Write(bool more, std::string_view piece) {
     Handler& handler = parser.handler();
     if (!handler.error.empty()) return false;
-    handler.input = piece;
-    handler.first_text = true;
+    if (!watcher.Take(piece)) {
+      handler.error = "a top-level name is written with escapes";
+      return false;
+    }
     boost::json::error_code ec;
     const size_t used = parser.write_some(more, piece.data(), piece.size(), ec);
     if (!ec && used == piece.size()) {
@@ -321,6 +370,7 @@ struct ModelRequestReader::State {
   }
 
   boost::json::basic_parser<Handler> parser;
+  EscapeWatcher watcher;
   size_t bytes = 0;  // Of the pieces before this one.
 };
 
@@ -344,6 +394,7 @@ bool ModelRequestReader::Finish() {
 void ModelRequestReader::Reset() {
   state_->parser.reset();
   state_->parser.handler().Reset();
+  state_->watcher = EscapeWatcher();
   state_->bytes = 0;
 }
 
