@@ -138,6 +138,8 @@ void Stream::ShutdownWrite() {
 
 bool Stream::IsQuiet() const {
   if (hung_up_ || cancelled_) return false;
+  // A read has drained the socket and no edge has come since: asking the kernel again would tell nothing newer.
+  if (!readable_ && ssl_ == nullptr) return true;
   char byte;
   const ssize_t got = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -249,6 +251,7 @@ Stream::Attempt Stream::TryWrite(WriteOp& op) {
       msghdr message{};
       message.msg_iov = &pieces[first];
       message.msg_iovlen = pieces.size() - first;
+      while (pieces[first + message.msg_iovlen - 1].iov_len == 0) --message.msg_iovlen;
       const ssize_t took = message.msg_iovlen == 1
                                ? send(fd_, pieces[first].iov_base, pieces[first].iov_len, MSG_NOSIGNAL)
                                : sendmsg(fd_, &message, MSG_NOSIGNAL);
