@@ -12,9 +12,8 @@ std::string_view TraceIdOf(std::string_view traceparent) {
   // version "-" trace-id "-" parent-id "-" flags
   if (traceparent.size() < 55 || traceparent[2] != '-' || traceparent[35] != '-') return {};
   const std::string_view id = traceparent.substr(3, 32);
-  const bool hexadecimal = std::ranges::all_of(id, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+  const bool hexadecimal = std::ranges::all_of(
+      id, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   return hexadecimal ? id : std::string_view();
 }
 
@@ -36,7 +35,8 @@ void LogCall(LoopState& state, const Call& call) {
                  .source = call.limit.empty() ? std::string_view() : SourceName(call.source),
                  .status = call.status,
                  .duration_ns = state.loop().now_ns() - call.start_ns,
-                 .upstream = call.upstream != nullptr ? std::string_view(call.upstream->name) : std::string_view(),
+                 .upstream = call.upstream != nullptr ? std::string_view(call.upstream->name)
+                                                      : std::string_view(),
                  .model = call.model,
                  .fields = fields});
 }

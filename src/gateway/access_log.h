@@ -1,5 +1,5 @@
-// AccessLog: one line per call, when the logger takes information lines. It names the client by its keyed id, never by a
-// credential, and the path without its query, which may hold one.
+// AccessLog: one line per call, when the logger takes information lines. It names the client by its
+// keyed id, never by a credential, and the path without its query, which may hold one.
 //
 // Thread safety: the loop's thread only. Nothing is gathered when the level is off.
 #pragma once

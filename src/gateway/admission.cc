@@ -55,7 +55,8 @@ void Identify(LoopState& state, const Client& client, Call& call) {
   call.trusted_peer = resolver.options().trusted_proxies.Contains(client.address);
   identity::IdentityRequest request(resolver, client.address);
   for (const http1::HeaderField& field : call.head.headers) request.Offer(field.name, field.value);
-  call.identity = resolver.Resolve(request, state.worker().identity_cache(), state.loop().wall_ns());
+  call.identity =
+      resolver.Resolve(request, state.worker().identity_cache(), state.loop().wall_ns());
 }
 
 void SetAttributes(const Call& call, policy::Attributes& attributes) {
@@ -66,8 +67,9 @@ void SetAttributes(const Call& call, policy::Attributes& attributes) {
   attributes.Set(policy::kHostAttribute, call.host);
   attributes.Set(policy::kPathAttribute, uri::WithoutTrailingSlash(call.path));
   for (const HeaderAttribute& header : call.view->headers) {
-    const http1::HeaderField* field = header.id != FieldId::kOther ? call.head.headers.Find(header.id)
-                                                                   : call.head.headers.Find(header.name);
+    const http1::HeaderField* field = header.id != FieldId::kOther
+                                          ? call.head.headers.Find(header.id)
+                                          : call.head.headers.Find(header.name);
     if (field != nullptr) attributes.Set(header.index, field->value);
   }
   if (!call.model.empty()) attributes.Set(policy::kModelAttribute, call.model);
@@ -89,16 +91,17 @@ const char* FaultOfHead(const Call& call, int& status) {
 
 Admission Decide(LoopState& state, Call& call, const policy::Attributes& attributes) {
   const bool known = call.identity.outcome == identity::IdentityOutcome::kOk;
-  const Result<const decide::Verdict*> decided = state.worker().Decide(
-      attributes, decide::Costs::Requests(),
-      {.door = metrics::Door::kGateway,
-       .missing = policy::Missing::kEmpty,
-       // A call that ends in 401 is charged, so that guessing keys is limited; it holds no parallel slot.
-       .reserve_ttl_ns = known ? LoopState::kSlotTtlNs : 0,
-       .reserve_parallel_only = true,
-       .client = call.identity.client.view(),
-       .client_hashed = true},
-      state.Now());
+  const Result<const decide::Verdict*> decided =
+      state.worker().Decide(attributes, decide::Costs::Requests(),
+                            {.door = metrics::Door::kGateway,
+                             .missing = policy::Missing::kEmpty,
+                             // A call that ends in 401 is charged, so that guessing keys is
+                             // limited; it holds no parallel slot.
+                             .reserve_ttl_ns = known ? LoopState::kSlotTtlNs : 0,
+                             .reserve_parallel_only = true,
+                             .client = call.identity.client.view(),
+                             .client_hashed = true},
+                            state.Now());
   if (!decided) return Refuse(state, call, 503, "too many calls are under way");
 
   const decide::Verdict& verdict = **decided;
@@ -145,7 +148,8 @@ Admission Admit(LoopState& state, const Client& client, Call& call) {
   Identify(state, client, call);
   policy::Attributes attributes;
   SetAttributes(call, attributes);
-  if (!call.model_known && !call.body.none() && call.view->NeedsModel(attributes)) return Admission::kNeedsModel;
+  if (!call.model_known && !call.body.none() && call.view->NeedsModel(attributes))
+    return Admission::kNeedsModel;
   const Admission admission = Decide(state, call, attributes);
   if (admission == Admission::kForward) {
     SetTarget(*call.route, call, call.target);

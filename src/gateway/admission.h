@@ -1,9 +1,11 @@
-// Admission: what happens to a call before anything is sent: canonical path, route, identity, attributes, the decision.
+// Admission: what happens to a call before anything is sent: canonical path, route, identity,
+// attributes, the decision.
 //
 // Thread safety: the loop's thread only. Nothing here waits; nothing allocates in the steady state.
 //
 //   Admission admission = Admit(state, client, call);
-//   if (admission == Admission::kNeedsModel) { read the body; admission = Admit(state, client, call); }
+//   if (admission == Admission::kNeedsModel) { read the body; admission = Admit(state, client,
+//   call); }
 #pragma once
 
 #include "gateway/call.h"
@@ -16,8 +18,8 @@ enum class Admission : uint8_t {
   kNeedsModel,  // A limit that may apply depends on the model, and the body has not been looked at.
 };
 
-// Decides the call in call.head. Ask again once call.model_known; the policy may have changed in between, so everything is
-// looked up anew.
+// Decides the call in call.head. Ask again once call.model_known; the policy may have changed in
+// between, so everything is looked up anew.
 Admission Admit(LoopState& state, const Client& client, Call& call);
 
 }  // namespace weir::gateway

@@ -15,13 +15,16 @@ using http1::BodyKind;
 using http1::FieldId;
 
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kCopyBytes = 8 * 1024;  // Up to here copying a body behind its head is cheaper than a second piece.
+constexpr size_t kCopyBytes =
+    8 * 1024;  // Up to here copying a body behind its head is cheaper than a second piece.
 
 bool BeginsWith(std::string_view name, std::string_view prefix) {
-  return name.size() >= prefix.size() && http1::EqualIgnoreCase(name.substr(0, prefix.size()), prefix);
+  return name.size() >= prefix.size() &&
+         http1::EqualIgnoreCase(name.substr(0, prefix.size()), prefix);
 }
 
-// Whether a field without an id stays here. Asked for most fields of most answers: one look at the first letter first.
+// Whether a field without an id stays here. Asked for most fields of most answers: one look at the
+// first letter first.
 bool IsLimitField(std::string_view name) {
   switch (name[0] | 0x20) {
     case 'x':
@@ -107,7 +110,8 @@ void AppendHead(const Call& call, Framing framing, wire::Buffer& out) {
       writer.End();
       return;
     case Framing::kNone:
-      // A length of 0, or the length that a HEAD or a 304 speaks of; never on 204 (RFC 9110 section 8.6).
+      // A length of 0, or the length that a HEAD or a 304 speaks of; never on 204 (RFC 9110
+      // section 8.6).
       if (answer.has_content_length && answer.status != 204) {
         writer.EndHeadOnly(answer.content_length);
       } else {
@@ -138,7 +142,8 @@ Pump PumpBody(Call& call, Framing framing) {
     if (step.state == http1::BodyReader::State::kPayload) {
       if (framing == Framing::kChunked) {
         http1::ChunkedWriter::AppendChunk(call.out, step.payload);
-      } else if (call.answer.body == BodyKind::kChunked || call.out.size() + step.payload.size() <= kCopyBytes) {
+      } else if (call.answer.body == BodyKind::kChunked ||
+                 call.out.size() + step.payload.size() <= kCopyBytes) {
         call.out.Append(step.payload);
       } else {
         pump.direct = step.payload;
@@ -157,20 +162,24 @@ Pump PumpBody(Call& call, Framing framing) {
 }
 
 void CountStream(LoopState& state, Call& call) {
-  if (call.streaming || !BeginsWith(call.answer.headers.Value(FieldId::kContentType), "text/event-stream")) return;
+  if (call.streaming ||
+      !BeginsWith(call.answer.headers.Value(FieldId::kContentType), "text/event-stream"))
+    return;
   call.streaming = true;
   state.metrics().OnStream(state.shard(), 1);
 }
 
 }  // namespace
 
-Task<RelayEnd> RelayAnswer(LoopState& state, Client& client, Call& call, net::Stream& upstream, size_t head_bytes) {
+Task<RelayEnd> RelayAnswer(LoopState& state, Client& client, Call& call, net::Stream& upstream,
+                           size_t head_bytes) {
   const Framing framing = FramingOf(call);
   if (framing == Framing::kUntilClose) call.keep_alive = false;
   call.status = call.answer.status;
   call.out.Clear();
   AppendHead(call, framing, call.out);
-  if (call.answer.body != BodyKind::kNone && call.answer.body != BodyKind::kLength) CountStream(state, call);
+  if (call.answer.body != BodyKind::kNone && call.answer.body != BodyKind::kLength)
+    CountStream(state, call);
   call.answer_body.Start(call.answer.body, call.answer.content_length);
   call.upstream_in.Consume(head_bytes);  // The views in call.answer end here.
 
@@ -186,8 +195,8 @@ Task<RelayEnd> RelayAnswer(LoopState& state, Client& client, Call& call, net::St
     if (pump.broken) co_return RelayEnd::kCutShort;
 
     const int64_t wait_ns = call.view->timeouts.between_bytes_ns;
-    upstream.SetReadDeadline(
-        std::min(call.deadline_ns, wait_ns > 0 ? state.loop().now_ns() + wait_ns : net::kNoDeadline));
+    upstream.SetReadDeadline(std::min(
+        call.deadline_ns, wait_ns > 0 ? state.loop().now_ns() + wait_ns : net::kNoDeadline));
     char* const room = call.upstream_in.Prepare(kReadBytes);
     const net::IoResult got = co_await upstream.Read({room, kReadBytes});
     if (got.ok()) {
@@ -195,7 +204,8 @@ Task<RelayEnd> RelayAnswer(LoopState& state, Client& client, Call& call, net::St
       continue;
     }
     if (call.client_gone) co_return RelayEnd::kClientGone;
-    if (got.status != net::IoStatus::kEnd || call.answer_body.FinishInput().state != http1::BodyReader::State::kDone) {
+    if (got.status != net::IoStatus::kEnd ||
+        call.answer_body.FinishInput().state != http1::BodyReader::State::kDone) {
       co_return RelayEnd::kCutShort;
     }
     if (framing != Framing::kChunked) co_return RelayEnd::kWhole;
@@ -211,7 +221,8 @@ void AppendInterimHead(const Call& call, wire::Buffer& out) {
   const http1::HopByHop hop(call.answer.headers);
   FieldCopier copier(out);
   for (const http1::HeaderField& field : call.answer.headers) {
-    hop.Stops(field) || field.id == FieldId::kContentLength ? copier.Skip(field) : copier.Keep(field);
+    hop.Stops(field) || field.id == FieldId::kContentLength ? copier.Skip(field)
+                                                            : copier.Keep(field);
   }
   copier.Finish();
   writer.End();

@@ -29,7 +29,8 @@ Task<void> BodyUpload::Run(BodyUpload& upload) {
   }
   const int64_t wait_ns = upload.call_.view->timeouts.first_byte_ns;
   if (wait_ns > 0 && !upload.call_.answer_begun) {
-    upload.upstream_.SetReadDeadline(std::min(upload.call_.deadline_ns, upload.loop_.now_ns() + wait_ns));
+    upload.upstream_.SetReadDeadline(
+        std::min(upload.call_.deadline_ns, upload.loop_.now_ns() + wait_ns));
   }
   upload.ended_.Set();
 }

@@ -1,7 +1,9 @@
-// BodyUpload: sends the rest of a request's body to the upstream beside the reading of the answer, which may come before
-// the body has ended. A piece is read from the client once the upstream has taken the one before.
+// BodyUpload: sends the rest of a request's body to the upstream beside the reading of the answer,
+// which may come before the body has ended. A piece is read from the client once the upstream has
+// taken the one before.
 //
-// Thread safety: the loop's thread only. Ownership: lives in the exchange, which awaits Stop before it goes.
+// Thread safety: the loop's thread only. Ownership: lives in the exchange, which awaits Stop before
+// it goes.
 //
 //   upload.emplace(loop, call, upstream, chunked);
 //   upload->Start();
@@ -22,8 +24,8 @@ class BodyUpload {
   void Start();
   // The body has gone through whole.
   bool finished() const { return complete_; }
-  // Ends the upload, waiting for it to let go of both streams (50 ms at most); true when it had finished. When it had
-  // not, the upstream's stream is cancelled. Fine to call again.
+  // Ends the upload, waiting for it to let go of both streams (50 ms at most); true when it had
+  // finished. When it had not, the upstream's stream is cancelled. Fine to call again.
   Task<bool> Stop();
   // Why the client's side ended it; kDone when it did not.
   const RequestBody::Piece& fault() const { return fault_; }

@@ -13,14 +13,17 @@
 namespace weir::gateway {
 namespace {
 
-constexpr int64_t kDiscardBytes = 256 * 1024;       // Of a refused call's body, so that the connection can stay.
+constexpr int64_t kDiscardBytes =
+    256 * 1024;  // Of a refused call's body, so that the connection can stay.
 constexpr int64_t kDiscardNs = 5'000'000'000;
-constexpr int64_t kGatherBytes = 32 * 1024;         // A body that short is read whole before the upstream is troubled.
+constexpr int64_t kGatherBytes =
+    32 * 1024;  // A body that short is read whole before the upstream is troubled.
 
 // A client's own id may name the call when it is short and visible.
 bool IsUsableId(std::string_view id) {
-  return !id.empty() && id.size() <= 128 &&
-         std::ranges::all_of(id, [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; });
+  return !id.empty() && id.size() <= 128 && std::ranges::all_of(id, [](char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\';
+  });
 }
 
 void Begin(LoopState& state, Client& client, Call& call, size_t head_bytes) {
@@ -36,7 +39,8 @@ void Begin(LoopState& state, Client& client, Call& call, size_t head_bytes) {
     state.MakeRequestId(call.made_request_id);
     call.request_id = {call.made_request_id.data(), call.made_request_id.size()};
   }
-  if (call.view->timeouts.total_ns > 0) call.deadline_ns = call.start_ns + call.view->timeouts.total_ns;
+  if (call.view->timeouts.total_ns > 0)
+    call.deadline_ns = call.start_ns + call.view->timeouts.total_ns;
   call.body.Start(client.stream, client.in.View().substr(head_bytes), call.head,
                   {.body_bytes_max = call.view->policy->config().bounds.body_bytes,
                    .progress_timeout_ns = call.view->timeouts.write_ns,
@@ -54,14 +58,16 @@ Task<Ending> SendOwnAnswer(LoopState& state, Client& client, Call& call) {
   co_return gone ? Ending::kKeep : Ending::kClose;
 }
 
-Task<Ending> Refuse(LoopState& state, Client& client, Call& call, int status, std::string_view message) {
+Task<Ending> Refuse(LoopState& state, Client& client, Call& call, int status,
+                    std::string_view message) {
   call.outcome = "refused";
   if (!call.body.done()) call.keep_alive = false;
   RenderError(state, call, status, message);
   co_return co_await SendOwnAnswer(state, client, call);
 }
 
-// Reads a short body to its end: one write to the upstream then, and it can be repeated. Nothing when that went well.
+// Reads a short body to its end: one write to the upstream then, and it can be repeated. Nothing
+// when that went well.
 Task<std::optional<Ending>> GatherShortBody(LoopState& state, Client& client, Call& call) {
   const RequestBody::Piece piece = co_await call.body.ReadWhole(kGatherBytes);
   std::optional<Ending> ending;
@@ -88,9 +94,11 @@ Task<Ending> Run(LoopState& state, Client& client, Call& call) {
     const RequestBody::Piece& fault = call.body.fault();
     co_return co_await Refuse(state, client, call, fault.status, fault.reason);
   }
-  // A refusal that leaves a long body, or one that may never come, closes the connection after itself.
+  // A refusal that leaves a long body, or one that may never come, closes the connection after
+  // itself.
   const bool keep_alive = call.keep_alive;
-  if (!call.body.done() && (call.body.awaits_continue() || call.head.content_length > kDiscardBytes)) {
+  if (!call.body.done() &&
+      (call.body.awaits_continue() || call.head.content_length > kDiscardBytes)) {
     call.keep_alive = false;
   }
   Admission admission = Admit(state, client, call);
@@ -101,13 +109,14 @@ Task<Ending> Run(LoopState& state, Client& client, Call& call) {
       call.outcome = "refused";
       co_return Ending::kAbort;
     }
-    if (inspection.status != 0) co_return co_await Refuse(state, client, call, inspection.status, inspection.message);
+    if (inspection.status != 0)
+      co_return co_await Refuse(state, client, call, inspection.status, inspection.message);
     admission = Admit(state, client, call);
   }
   if (admission == Admission::kAnswered) co_return co_await SendOwnAnswer(state, client, call);
   call.keep_alive = keep_alive && !state.draining();
-  if (!call.body.whole() && call.head.body == http1::BodyKind::kLength && call.head.content_length <= kGatherBytes &&
-      !call.body.awaits_continue()) {
+  if (!call.body.whole() && call.head.body == http1::BodyKind::kLength &&
+      call.head.content_length <= kGatherBytes && !call.body.awaits_continue()) {
     const std::optional<Ending> ended = co_await GatherShortBody(state, client, call);
     if (ended) co_return *ended;
   }

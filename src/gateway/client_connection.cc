@@ -10,8 +10,9 @@
 namespace weir::gateway {
 namespace {
 
-constexpr size_t kIdleBytes = 4 * 1024;    // What a connection reads into while it waits for a request.
-constexpr size_t kReadBytes = 16 * 1024;   // Once a request has shown to be longer.
+constexpr size_t kIdleBytes =
+    4 * 1024;  // What a connection reads into while it waits for a request.
+constexpr size_t kReadBytes = 16 * 1024;  // Once a request has shown to be longer.
 
 identity::IpAddress AddressOf(const net::Endpoint& peer) {
   if (peer.family() == AF_INET) {
@@ -77,7 +78,8 @@ Task<void> ServeClient(std::shared_ptr<LoopState> state, std::unique_ptr<net::St
     http1::ParseOutcome head;
     if (!client.in.empty()) {
       if (call == nullptr) call = state->TakeCall();
-      head = http1::ParseRequestHead(client.in.View(), state->View()->head_limits, call->head, &progress);
+      head = http1::ParseRequestHead(client.in.View(), state->View()->head_limits, call->head,
+                                     &progress);
     }
     if (head.error()) {
       state->GiveBack(std::move(call));
@@ -106,7 +108,8 @@ Task<void> ServeClient(std::shared_ptr<LoopState> state, std::unique_ptr<net::St
       }
       const bool late = got.status == net::IoStatus::kTimedOut && !client.in.empty();
       if (call != nullptr) state->GiveBack(std::move(call));
-      if (late) co_await AnswerHeadError(*state, *stream, 408, "the request did not arrive in time");
+      if (late)
+        co_await AnswerHeadError(*state, *stream, 408, "the request did not arrive in time");
       co_return;
     }
     idle = false;

@@ -49,7 +49,8 @@ void Cors::AppendPreflightFields(const http1::RequestHead& head, wire::Buffer& o
 
 void Cors::AppendFields(std::string_view origin, wire::Buffer& out) const {
   if (!enabled()) return;
-  if (!any_) out.Append("Vary: Origin\r\n");  // Caches must not hand one origin's answer to another.
+  if (!any_)
+    out.Append("Vary: Origin\r\n");  // Caches must not hand one origin's answer to another.
   if (origin.empty() || !Allows(origin)) return;
   AppendOrigin(origin, out);
   out.Append("Access-Control-Expose-Headers: ");

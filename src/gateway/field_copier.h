@@ -1,12 +1,13 @@
 // FieldCopier: copies header fields from a parsed head into a buffer, neighbours in one piece.
 //
-// Fields that stand next to each other in the head they were parsed from are copied as they came, with one memcpy for the
-// whole run: proxying costs by the field otherwise. The parser has refused all that must not be passed on (bare CR or LF,
-// folds, control characters), so the text between them is known to be `name:value CRLF`.
+// Fields that stand next to each other in the head they were parsed from are copied as they came,
+// with one memcpy for the whole run: proxying costs by the field otherwise. The parser has refused
+// all that must not be passed on (bare CR or LF, folds, control characters), so the text between
+// them is known to be `name:value CRLF`.
 //
 //   FieldCopier copier(out);
-//   for (const http1::HeaderField& field : head.headers) Stops(field) ? copier.Skip(field) : copier.Keep(field);
-//   copier.Finish();
+//   for (const http1::HeaderField& field : head.headers) Stops(field) ? copier.Skip(field) :
+//   copier.Keep(field); copier.Finish();
 //
 // Thread safety: none; lives for one copy.
 #pragma once

@@ -16,8 +16,10 @@ namespace {
 
 constexpr int kExtraTries = 2;
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kCopyBytes = 8 * 1024;   // Up to here copying a body behind its head is cheaper than a second piece.
-constexpr int64_t kStaleNs = 100'000'000;  // A kept-alive connection that ends so soon was closed before the request came.
+constexpr size_t kCopyBytes =
+    8 * 1024;  // Up to here copying a body behind its head is cheaper than a second piece.
+constexpr int64_t kStaleNs =
+    100'000'000;  // A kept-alive connection that ends so soon was closed before the request came.
 
 // How one try on one connection ended.
 struct Outcome {
@@ -36,7 +38,8 @@ Outcome Fault(int status, const char* reason) { return {Outcome::Kind::kFault, s
 constexpr Outcome kAborted{Outcome::Kind::kAbort, 0, ""};
 
 int64_t DeadlineOf(LoopState& state, const Call& call, int64_t timeout_ns) {
-  return std::min(call.deadline_ns, timeout_ns > 0 ? state.loop().now_ns() + timeout_ns : net::kNoDeadline);
+  return std::min(call.deadline_ns,
+                  timeout_ns > 0 ? state.loop().now_ns() + timeout_ns : net::kNoDeadline);
 }
 
 bool IsIdempotent(http1::Method method) {
@@ -73,7 +76,11 @@ class HangupWatch {
 class Exchange {
  public:
   Exchange(LoopState& state, Client& client, Call& call, UpstreamPool::Loan& loan)
-      : state_(state), client_(client), call_(call), loan_(loan), upstream_(*loan.stream),
+      : state_(state),
+        client_(client),
+        call_(call),
+        loan_(loan),
+        upstream_(*loan.stream),
         watch_(client.stream, *loan.stream, call) {}
 
   Task<Outcome> Run();
@@ -88,7 +95,8 @@ class Exchange {
   Task<Outcome> Tunnel(size_t head_bytes);
   bool MayRepeat(net::IoStatus status) const;
   void CountAnswer(int status) {
-    call_.upstream->pool->series().answers[static_cast<size_t>(std::clamp(status / 100, 0, 5))].Add(state_.shard());
+    call_.upstream->pool->series().answers[static_cast<size_t>(std::clamp(status / 100, 0, 5))].Add(
+        state_.shard());
   }
 
   LoopState& state_;
@@ -99,7 +107,7 @@ class Exchange {
   HangupWatch watch_;
   std::optional<BodyUpload> upload_;
   int64_t sent_ns_ = 0;
-  bool sent_ = false;          // Some of the request may have reached the upstream.
+  bool sent_ = false;  // Some of the request may have reached the upstream.
   bool answer_began_ = false;
   bool reusable_ = false;
 };
@@ -121,7 +129,8 @@ Task<Outcome> Exchange::Run() {
   co_return outcome;
 }
 
-// The head, and the body as far as it is at hand; the rest follows beside the answer. False: the connection is broken.
+// The head, and the body as far as it is at hand; the rest follows beside the answer. False: the
+// connection is broken.
 Task<bool> Exchange::Send() {
   call_.out.Clear();
   AppendUpstreamHead(call_, client_, loan_.url, call_.out);
@@ -151,7 +160,8 @@ Task<bool> Exchange::Send() {
       co_return false;
     }
   }
-  upstream_.SetReadDeadline(call_.deadline_ns);  // The first byte is due once the body has been sent.
+  upstream_.SetReadDeadline(
+      call_.deadline_ns);  // The first byte is due once the body has been sent.
   upload_.emplace(state_.loop(), call_, upstream_, SendsChunked(call_));
   upload_->Start();
   co_return true;
@@ -165,15 +175,16 @@ Task<Outcome> Exchange::ReadAnswer() {
     if (!got.ok()) co_return co_await Lost(got.status);
     call_.upstream_in.Commit(got.bytes);
     for (;;) {
-      const http1::ParseOutcome parsed =
-          http1::ParseResponseHead(call_.upstream_in.View(), {}, call_.head.method_id, call_.answer, &progress);
+      const http1::ParseOutcome parsed = http1::ParseResponseHead(
+          call_.upstream_in.View(), {}, call_.head.method_id, call_.answer, &progress);
       if (parsed.need_more()) break;
       if (parsed.error()) {
         CountAnswer(0);
         co_return Fault(502, "the upstream's answer is not valid HTTP");
       }
       if (!call_.answer.interim()) {
-        call_.upstream->pool->series().first_byte.Record(state_.shard(), state_.loop().now_ns() - sent_ns_);
+        call_.upstream->pool->series().first_byte.Record(state_.shard(),
+                                                         state_.loop().now_ns() - sent_ns_);
         CountAnswer(call_.answer.status);
         if (call_.answer.switching_protocols) co_return co_await Tunnel(parsed.consumed);
         co_return co_await Relay(parsed.consumed);
@@ -193,7 +204,8 @@ Task<Outcome> Exchange::ReadAnswer() {
 }
 
 bool Exchange::MayRepeat(net::IoStatus status) const {
-  if (answer_began_ || !call_.upstream_in.empty() || upload_ || !(call_.body.whole() || !sent_)) return false;
+  if (answer_began_ || !call_.upstream_in.empty() || upload_ || !(call_.body.whole() || !sent_))
+    return false;
   if (status != net::IoStatus::kEnd && status != net::IoStatus::kBroken) return false;
   if (!sent_ || IsIdempotent(call_.head.method_id)) return true;
   return loan_.reused && state_.loop().now_ns() - sent_ns_ < kStaleNs;
@@ -204,7 +216,8 @@ Task<Outcome> Exchange::Lost(net::IoStatus status) {
   if (upload_) {
     const bool complete = co_await upload_->Stop();
     const RequestBody::Piece& fault = upload_->fault();
-    if (!complete && fault.state == RequestBody::State::kRefused) co_return Fault(fault.status, fault.reason);
+    if (!complete && fault.state == RequestBody::State::kRefused)
+      co_return Fault(fault.status, fault.reason);
     if (!complete && fault.state == RequestBody::State::kTimedOut) {
       co_return Fault(408, "the body did not arrive in time");
     }
@@ -213,17 +226,20 @@ Task<Outcome> Exchange::Lost(net::IoStatus status) {
   if (call_.client_gone) co_return kAborted;
   if (MayRepeat(status)) co_return Outcome{.kind = Outcome::Kind::kRepeat};
   CountAnswer(0);
-  if (status == net::IoStatus::kTimedOut) co_return Fault(504, "the upstream did not answer in time");
+  if (status == net::IoStatus::kTimedOut)
+    co_return Fault(504, "the upstream did not answer in time");
   co_return Fault(502, "the upstream closed the connection without an answer");
 }
 
 Task<Outcome> Exchange::Relay(size_t head_bytes) {
-  // An answer that comes before the body has gone through leaves the rest of the body in the way of the next request.
+  // An answer that comes before the body has gone through leaves the rest of the body in the way of
+  // the next request.
   if (upload_ && !upload_->finished()) call_.keep_alive = false;
   const bool upstream_keeps = call_.answer.keep_alive;
   call_.body.ReleasePayload();  // Nothing is repeated from here on; a stream may last for hours.
   const RelayEnd end = co_await RelayAnswer(state_, client_, call_, upstream_, head_bytes);
-  reusable_ = end == RelayEnd::kWhole && upstream_keeps && call_.upstream_in.empty() && !call_.client_gone;
+  reusable_ =
+      end == RelayEnd::kWhole && upstream_keeps && call_.upstream_in.empty() && !call_.client_gone;
   if (end != RelayEnd::kWhole) co_return kAborted;
   co_return Outcome{};
 }
@@ -248,7 +264,8 @@ Task<Outcome> Exchange::Tunnel(size_t head_bytes) {
   co_return kAborted;
 }
 
-Task<Ending> AnswerFault(LoopState& state, Client& client, Call& call, int status, std::string_view message) {
+Task<Ending> AnswerFault(LoopState& state, Client& client, Call& call, int status,
+                         std::string_view message) {
   // The client may still be sending: whatever is left of its body goes with the connection.
   if (!call.body.done()) call.keep_alive = false;
   RenderError(state, call, status, message);
@@ -304,7 +321,8 @@ Task<Ending> Forward(LoopState& state, Client& client, Call& call) {
       case Outcome::Kind::kRepeat:
         if (tries_left > 0) continue;
         pool.series().answers[0].Add(state.shard());
-        co_return co_await AnswerFault(state, client, call, 502, "the upstream closed the connection without an answer");
+        co_return co_await AnswerFault(state, client, call, 502,
+                                       "the upstream closed the connection without an answer");
     }
   }
 }

@@ -17,7 +17,9 @@ Result<std::unique_ptr<Gateway>> Gateway::Create(const GatewayOptions& options) 
 Gateway::Gateway(std::shared_ptr<LoopState> state) : state_(std::move(state)) {}
 Gateway::~Gateway() = default;
 
-Task<void> Gateway::Serve(std::unique_ptr<net::Stream> stream) { return ServeClient(state_, std::move(stream)); }
+Task<void> Gateway::Serve(std::unique_ptr<net::Stream> stream) {
+  return ServeClient(state_, std::move(stream));
+}
 void Gateway::CloseIdle() { state_->CloseIdle(); }
 int Gateway::connections() const { return state_->connections(); }
 int Gateway::calls() const { return state_->calls(); }

@@ -1,13 +1,16 @@
 // Gateway: the HTTP/1.1 reverse proxy that limits what it forwards. One per event loop.
 //
-// Each call goes through the same steps: canonical path, route, identity, attributes, Decide; then it is refused with
-// the limit headers and a body in the shape that its client reads, or forwarded with both bodies streamed.
+// Each call goes through the same steps: canonical path, route, identity, attributes, Decide; then
+// it is refused with the limit headers and a body in the shape that its client reads, or forwarded
+// with both bodies streamed.
 //
-// Thread safety: everything on the loop's thread. Gateways of several loops share nothing but what they borrow.
-// Ownership: borrows all of its options. Destroy it before its loop; the calls that it serves keep what they need until
-// the loop ends them. The worker, the resolver and the logger must outlive the loop's tasks.
+// Thread safety: everything on the loop's thread. Gateways of several loops share nothing but what
+// they borrow. Ownership: borrows all of its options. Destroy it before its loop; the calls that it
+// serves keep what they need until the loop ends them. The worker, the resolver and the logger must
+// outlive the loop's tasks.
 //
-//   auto gateway = gateway::Gateway::Create({.worker = &worker, .loop = loop.get(), .resolver = &resolver,
+//   auto gateway = gateway::Gateway::Create({.worker = &worker, .loop = loop.get(), .resolver =
+//   &resolver,
 //                                            .logger = logger.get(), .drain = &drain}).value();
 //   auto listener = net::Listener::Open(*loop, endpoint, [&](std::unique_ptr<net::Stream> stream) {
 //     loop->Spawn(gateway->Serve(std::move(stream)));
@@ -37,11 +40,12 @@ namespace weir::gateway {
 class LoopState;
 
 struct GatewayOptions {
-  decide::Worker* worker = nullptr;          // Required: decides, names clients, and holds the running policy.
-  net::EventLoop* loop = nullptr;            // Required.
-  net::Resolver* resolver = nullptr;         // Required; shared by all loops.
-  Logger* logger = nullptr;                  // Null: no access log.
-  const net::DrainFlag* drain = nullptr;     // Null: never draining. Read with every answer.
+  decide::Worker* worker =
+      nullptr;  // Required: decides, names clients, and holds the running policy.
+  net::EventLoop* loop = nullptr;         // Required.
+  net::Resolver* resolver = nullptr;      // Required; shared by all loops.
+  Logger* logger = nullptr;               // Null: no access log.
+  const net::DrainFlag* drain = nullptr;  // Null: never draining. Read with every answer.
 };
 
 class Gateway {
@@ -52,12 +56,14 @@ class Gateway {
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
-  // Serves a connection until it closes. A TLS handshake, where the door has TLS, comes before. The policy's timeouts and
-  // bounds apply; a reload reaches every connection with its next call. The number of connections is the caller's to bound.
+  // Serves a connection until it closes. A TLS handshake, where the door has TLS, comes before. The
+  // policy's timeouts and bounds apply; a reload reaches every connection with its next call. The
+  // number of connections is the caller's to bound.
   Task<void> Serve(std::unique_ptr<net::Stream> stream);
 
-  // Closes the connections that wait for a request, for the end of a drain's delay. While drain->draining is true each
-  // answer says `Connection: close`, so clients leave by themselves before that.
+  // Closes the connections that wait for a request, for the end of a drain's delay. While
+  // drain->draining is true each answer says `Connection: close`, so clients leave by themselves
+  // before that.
   void CloseIdle();
 
   // Connections being served, and how many of them are in the midst of a call.

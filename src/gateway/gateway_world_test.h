@@ -1,4 +1,5 @@
-// A gateway on loopback with scripted upstreams and raw clients, all on one loop, for the gateway's tests.
+// A gateway on loopback with scripted upstreams and raw clients, all on one loop, for the gateway's
+// tests.
 //
 //   World world(R"(... urls: [http://UPSTREAM0] ...)");
 //   world.Run([&]() -> Task<void> {
@@ -110,7 +111,8 @@ struct Peer {
 
 template <typename Head>
 void TakeFields(const Head& head, Message& message) {
-  for (const http1::HeaderField& field : head.headers) message.fields.emplace_back(field.name, field.value);
+  for (const http1::HeaderField& field : head.headers)
+    message.fields.emplace_back(field.name, field.value);
 }
 
 // An upstream that does with each connection what its script says.
@@ -118,12 +120,14 @@ class ScriptedUpstream {
  public:
   using Script = std::function<Task<void>(ScriptedUpstream&, Peer&)>;
 
-  ScriptedUpstream(net::EventLoop& loop, const net::TlsContext* tls = nullptr) : loop_(loop), tls_(tls) {
+  ScriptedUpstream(net::EventLoop& loop, const net::TlsContext* tls = nullptr)
+      : loop_(loop), tls_(tls) {
     script = [](ScriptedUpstream& self, Peer& peer) { return self.AnswerOk(peer); };
-    listener_ = net::Listener::Open(loop, net::Endpoint::Parse("127.0.0.1:0").value(), [this](auto stream) {
-                  ++accepted;
-                  loop_.Spawn(Serve(std::move(stream)));
-                }).value();
+    listener_ =
+        net::Listener::Open(loop, net::Endpoint::Parse("127.0.0.1:0").value(), [this](auto stream) {
+          ++accepted;
+          loop_.Spawn(Serve(std::move(stream)));
+        }).value();
   }
 
   // Reads a request; false when the connection ends before it is whole.
@@ -143,7 +147,8 @@ class ScriptedUpstream {
         co_return request.complete;
       }
       if (outcome.error()) {
-        ADD_FAILURE() << "the gateway sent a malformed request: " << outcome.reason << "\n" << peer.in;
+        ADD_FAILURE() << "the gateway sent a malformed request: " << outcome.reason << "\n"
+                      << peer.in;
         co_return false;
       }
       const net::IoStatus status = co_await peer.More();
@@ -175,7 +180,8 @@ class ScriptedUpstream {
   Task<void> Serve(std::unique_ptr<net::Stream> stream) {
     Peer peer{.stream = std::move(stream), .in = {}};
     if (tls_ != nullptr) {
-      const Result<void> started = co_await peer.stream->StartTlsServer(*tls_, loop_.now_ns() + 5'000'000'000);
+      const Result<void> started =
+          co_await peer.stream->StartTlsServer(*tls_, loop_.now_ns() + 5'000'000'000);
       if (!started) co_return;
     }
     co_await script(*this, peer);
@@ -187,23 +193,25 @@ class ScriptedUpstream {
 };
 
 inline std::string Replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
 // `yaml`: UPSTREAM0, UPSTREAM1, … stand for the addresses of the scripted upstreams.
 class World {
  public:
-  explicit World(std::string yaml, int upstream_count = 1, const net::TlsContext* upstream_tls = nullptr)
+  explicit World(std::string yaml, int upstream_count = 1,
+                 const net::TlsContext* upstream_tls = nullptr)
       : World(std::move(yaml), upstream_count, upstream_tls, nullptr) {}
   World(std::string yaml, int upstream_count, const net::TlsContext* upstream_tls, Logger* logger) {
     for (int i = 0; i < upstream_count; ++i) {
       upstreams.push_back(std::make_unique<ScriptedUpstream>(loop(), upstream_tls));
-      yaml = Replaced(yaml, "UPSTREAM" + std::to_string(i), "127.0.0.1:" + std::to_string(upstreams.back()->port()));
+      yaml = Replaced(yaml, "UPSTREAM" + std::to_string(i),
+                      "127.0.0.1:" + std::to_string(upstreams.back()->port()));
     }
-    policy::Policy::LoadResult loaded = policy::Policy::FromText(yaml, "test.yaml", [](std::string_view) {
-      return std::optional<std::string>();
-    });
+    policy::Policy::LoadResult loaded = policy::Policy::FromText(
+        yaml, "test.yaml", [](std::string_view) { return std::optional<std::string>(); });
     if (!loaded) {
       for (const policy::ConfigError& error : loaded.error()) ADD_FAILURE() << ToString(error);
     }
@@ -218,13 +226,16 @@ class World {
                                .logger = logger,
                                .drain = &drain})
                   .value();
-    listener_ = net::Listener::Open(loop(), net::Endpoint::Parse("127.0.0.1:0").value(), [this](auto stream) {
-                  loop().Spawn(gateway->Serve(std::move(stream)));
-                }).value();
+    listener_ = net::Listener::Open(
+                    loop(), net::Endpoint::Parse("127.0.0.1:0").value(),
+                    [this](auto stream) { loop().Spawn(gateway->Serve(std::move(stream))); })
+                    .value();
   }
 
   net::EventLoop& loop() { return fixture_.loop(); }
-  void Run(Task<void> task, int64_t bound_ns = 20'000'000'000) { fixture_.RunTask(std::move(task), bound_ns); }
+  void Run(Task<void> task, int64_t bound_ns = 20'000'000'000) {
+    fixture_.RunTask(std::move(task), bound_ns);
+  }
   const net::Endpoint& endpoint() const { return listener_->endpoint(); }
   ScriptedUpstream& upstream(size_t i = 0) { return *upstreams[i]; }
   // Waits until the condition holds; false after two seconds.
@@ -264,8 +275,8 @@ class RawClient : public Peer {
   explicit RawClient(World& world) : world_(world) {}
 
   Task<bool> Connect() {
-    Result<std::unique_ptr<net::Stream>> connected =
-        co_await net::Connect(world_.loop(), world_.endpoint(), world_.loop().now_ns() + 2'000'000'000);
+    Result<std::unique_ptr<net::Stream>> connected = co_await net::Connect(
+        world_.loop(), world_.endpoint(), world_.loop().now_ns() + 2'000'000'000);
     if (!connected) co_return false;
     stream = std::move(*connected);
     stream->SetReadDeadline(world_.loop().now_ns() + 10'000'000'000);
@@ -318,11 +329,14 @@ class RawClient : public Peer {
 };
 
 inline std::string Get(std::string_view path, std::string_view fields = "") {
-  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: gw.test\r\n" + std::string(fields) + "\r\n";
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: gw.test\r\n" + std::string(fields) +
+         "\r\n";
 }
-inline std::string Post(std::string_view path, std::string_view body, std::string_view fields = "") {
-  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: gw.test\r\nContent-Type: application/json\r\n" +
-         std::string(fields) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+inline std::string Post(std::string_view path, std::string_view body,
+                        std::string_view fields = "") {
+  return "POST " + std::string(path) +
+         " HTTP/1.1\r\nHost: gw.test\r\nContent-Type: application/json\r\n" + std::string(fields) +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
 }  // namespace weir::gateway

@@ -89,7 +89,8 @@ void LoopState::HoldSlots(Call& call) {
 
 void LoopState::ReleaseSlots(Call& call) {
   if (!call.reservation) return;
-  (call.previous_reserved != nullptr ? call.previous_reserved->next_reserved : reserved_) = call.next_reserved;
+  (call.previous_reserved != nullptr ? call.previous_reserved->next_reserved : reserved_) =
+      call.next_reserved;
   if (call.next_reserved != nullptr) call.next_reserved->previous_reserved = call.previous_reserved;
   // Costs stand as charged; only the slots come back. One that has expired is gone already.
   [[maybe_unused]] const auto settled = worker().Settle(*call.reservation, {}, Now());
@@ -119,7 +120,8 @@ void LoopState::Unregister(OpenConnection& connection) {
 }
 
 void LoopState::CloseIdle() {
-  for (OpenConnection* connection = connections_; connection != nullptr; connection = connection->next) {
+  for (OpenConnection* connection = connections_; connection != nullptr;
+       connection = connection->next) {
     if (connection->idle) connection->stream->Cancel();
   }
 }

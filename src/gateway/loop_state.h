@@ -1,8 +1,8 @@
-// LoopState: what all connections of one loop's gateway share: the policy in use, spare calls, the calls that hold parallel
-// slots, the connections themselves.
+// LoopState: what all connections of one loop's gateway share: the policy in use, spare calls, the
+// calls that hold parallel slots, the connections themselves.
 //
-// Thread safety: the loop's thread only. Ownership: shared by the Gateway and the connections that it serves, so that a
-// loop that ends with calls under way takes them down in any order.
+// Thread safety: the loop's thread only. Ownership: shared by the Gateway and the connections that
+// it serves, so that a loop that ends with calls under way takes them down in any order.
 #pragma once
 
 #include <array>

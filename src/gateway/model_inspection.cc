@@ -16,19 +16,21 @@ std::string_view MediaType(std::string_view content_type) {
 }
 
 bool BeginsWith(std::string_view text, std::string_view prefix) {
-  return text.size() >= prefix.size() && http1::EqualIgnoreCase(text.substr(0, prefix.size()), prefix);
+  return text.size() >= prefix.size() &&
+         http1::EqualIgnoreCase(text.substr(0, prefix.size()), prefix);
 }
 
 bool EndsWith(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && http1::EqualIgnoreCase(text.substr(text.size() - suffix.size()), suffix);
+  return text.size() >= suffix.size() &&
+         http1::EqualIgnoreCase(text.substr(text.size() - suffix.size()), suffix);
 }
 
 bool IsJson(std::string_view type) { return EndsWith(type, "/json") || EndsWith(type, "+json"); }
 
 // Types whose bytes are never a JSON object.
 bool IsBinary(std::string_view type) {
-  return BeginsWith(type, "multipart/") || BeginsWith(type, "audio/") || BeginsWith(type, "image/") ||
-         BeginsWith(type, "video/");
+  return BeginsWith(type, "multipart/") || BeginsWith(type, "audio/") ||
+         BeginsWith(type, "image/") || BeginsWith(type, "video/");
 }
 
 bool LooksLikeObject(std::string_view body) {
@@ -36,7 +38,9 @@ bool LooksLikeObject(std::string_view body) {
   return first != std::string_view::npos && body[first] == '{';
 }
 
-Inspection Refused(int status, std::string message) { return {.status = status, .message = std::move(message)}; }
+Inspection Refused(int status, std::string message) {
+  return {.status = status, .message = std::move(message)};
+}
 
 }  // namespace
 

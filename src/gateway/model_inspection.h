@@ -1,7 +1,9 @@
-// Reads the model from a request's body, strictly, so that no other reader of the same bytes can find another one.
+// Reads the model from a request's body, strictly, so that no other reader of the same bytes can
+// find another one.
 //
-// A body is read as JSON when its Content-Type says so, and also when it begins like an object although the type says
-// otherwise or nothing: upstreams are lenient about the type. Multipart, audio, image and other binary types have no model.
+// A body is read as JSON when its Content-Type says so, and also when it begins like an object
+// although the type says otherwise or nothing: upstreams are lenient about the type. Multipart,
+// audio, image and other binary types have no model.
 //
 // Thread safety: the loop's thread only.
 #pragma once
@@ -17,8 +19,8 @@ struct Inspection {
   bool client_gone = false;
 };
 
-// Holds up to bounds.inspect of the body. Afterwards call.model_known is set and the body is whole, unless its type has no
-// model.
+// Holds up to bounds.inspect of the body. Afterwards call.model_known is set and the body is whole,
+// unless its type has no model.
 Task<Inspection> InspectModel(LoopState& state, Client& client, Call& call);
 
 }  // namespace weir::gateway

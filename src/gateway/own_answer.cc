@@ -19,7 +19,9 @@ void Begin(LoopState& state, Call& call, int status, http1::ResponseWriter& writ
   if (!call.request_id.empty()) writer.Field("x-request-id", call.request_id);
 }
 
-const policy::AnswersConfig& ConfigOf(const Call& call) { return call.view->policy->config().answers; }
+const policy::AnswersConfig& ConfigOf(const Call& call) {
+  return call.view->policy->config().answers;
+}
 
 answers::BodyShape ShapeOf(const Call& call) {
   return answers::ShapeOf(ConfigOf(call), call.path.empty() ? call.head.path : call.path);
@@ -48,7 +50,8 @@ void RenderError(LoopState& state, Call& call, int status, std::string_view mess
   writer.EndBody();
 }
 
-void RenderDenial(LoopState& state, Call& call, const decide::Verdict& verdict, const answers::RetryAdvice& advice) {
+void RenderDenial(LoopState& state, Call& call, const decide::Verdict& verdict,
+                  const answers::RetryAdvice& advice) {
   http1::ResponseWriter writer(call.out);
   Begin(state, call, 429, writer);
   call.view->cors.AppendFields(call.head.headers.Value(http1::FieldId::kOrigin), call.out);

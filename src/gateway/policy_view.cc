@@ -95,7 +95,8 @@ std::shared_ptr<const PolicyView> PolicyView::Create(std::shared_ptr<const polic
     if (DependsOnModel(limit)) view->model_limits.push_back(&limit);
   }
   for (const policy::AttributeTable::Header& header : policy->attributes().headers()) {
-    view->headers.push_back({header.index, header.field_name, http1::IdentifyField(header.field_name)});
+    view->headers.push_back(
+        {header.index, header.field_name, http1::IdentifyField(header.field_name)});
   }
   view->timeouts = TimeoutsOf(config.timeouts);
   view->head_limits.bytes_max = static_cast<size_t>(config.bounds.header_bytes);

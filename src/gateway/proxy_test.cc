@@ -1,4 +1,5 @@
-// What the gateway does to a call that it forwards: heads, bodies of every framing, order, connections.
+// What the gateway does to a call that it forwards: heads, bodies of every framing, order,
+// connections.
 
 #include "gateway/gateway_world_test.h"
 
@@ -17,10 +18,12 @@ limits: [{name: per-ip, per: [ip], rate: 100000/min}]
 TEST(ProxyTest, ForwardsACallAndItsAnswer) {
   World world(kOpen);
   world.upstream().answer =
-      "HTTP/1.1 201 Made\r\nX-Own: yes\r\nConnection: x-hop\r\nX-Hop: no\r\nServer: s\r\nContent-Length: 5\r\n\r\nhello";
+      "HTTP/1.1 201 Made\r\nX-Own: yes\r\nConnection: x-hop\r\nX-Hop: no\r\nServer: "
+      "s\r\nContent-Length: 5\r\n\r\nhello";
   world.Run([&]() -> Task<void> {
     RawClient client(world);
-    const Answer answer = co_await client.Ask(Get("/a//b/../c?q=1&r=%2f", "X-Mine: 1\r\nConnection: x-drop\r\nX-Drop: 1\r\n"));
+    const Answer answer = co_await client.Ask(
+        Get("/a//b/../c?q=1&r=%2f", "X-Mine: 1\r\nConnection: x-drop\r\nX-Drop: 1\r\n"));
     EXPECT_EQ(answer.status, 201);
     EXPECT_EQ(answer.body, "hello");
     EXPECT_EQ(answer.Field("x-own"), "yes");
@@ -49,12 +52,14 @@ TEST(ProxyTest, KeepsTheClientsIdsAndShowsTheUpstreamsBesideThem) {
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    const Answer answer = co_await client.Ask(Get("/", "x-request-id: mine-7\r\ntraceparent: " + trace + "\r\n"));
+    const Answer answer =
+        co_await client.Ask(Get("/", "x-request-id: mine-7\r\ntraceparent: " + trace + "\r\n"));
     EXPECT_EQ(answer.Field("x-request-id"), "mine-7");
     EXPECT_EQ(answer.Field("x-upstream-request-id"), "req_up");
     EXPECT_EQ(world.upstream().requests.at(0).Field("x-request-id"), "mine-7");
     EXPECT_EQ(world.upstream().requests.at(0).Field("traceparent"), trace);
-    const Answer again = co_await client.Ask(Get("/", "x-request-id: " + std::string(129, 'a') + "\r\n"));
+    const Answer again =
+        co_await client.Ask(Get("/", "x-request-id: " + std::string(129, 'a') + "\r\n"));
     EXPECT_EQ(again.Field("x-request-id").size(), 32u);  // Too long to be taken over.
   }());
 }
@@ -101,20 +106,25 @@ TEST(ProxyTest, AnswersPipelinedRequestsInOrder) {
 TEST(ProxyTest, PassesChunkedBodiesWithTrailersBothWays) {
   World world(kOpen);
   world.upstream().answer =
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\n\r\n3\r\nabc\r\n4;ext=1\r\ndefg\r\n0\r\nX-End: yes\r\n\r\n";
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: "
+      "X-End\r\n\r\n3\r\nabc\r\n4;ext=1\r\ndefg\r\n0\r\nX-End: yes\r\n\r\n";
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     const Answer answer = co_await client.Ask(
-        "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\nX-Sum: 42\r\n\r\n" + Get("/d"));
+        "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\nX-Sum: 42\r\n\r\n" +
+        Get("/d"));
     EXPECT_TRUE(answer.complete);
     EXPECT_EQ(answer.body, "abcdefg");
     EXPECT_EQ(answer.Field("transfer-encoding"), "chunked");
-    EXPECT_EQ(answer.trailers, (std::vector<std::pair<std::string, std::string>>{{"X-End", "yes"}}));
+    EXPECT_EQ(answer.trailers,
+              (std::vector<std::pair<std::string, std::string>>{{"X-End", "yes"}}));
     const Message& sent = world.upstream().requests.at(0);
     EXPECT_EQ(sent.body, "hello!");
     EXPECT_EQ(sent.Field("transfer-encoding"), "chunked");
     EXPECT_EQ(sent.trailers, (std::vector<std::pair<std::string, std::string>>{{"X-Sum", "42"}}));
-    const Answer next = co_await client.Read();  // What followed the chunked body is the next request.
+    const Answer next =
+        co_await client.Read();  // What followed the chunked body is the next request.
     EXPECT_EQ(next.body, "abcdefg");
   }());
 }
@@ -145,7 +155,8 @@ TEST(ProxyTest, AnswersContinueOnlyOnceTheCallIsAllowed) {
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     co_await client.Connect();
-    const std::string head = "POST /u HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
+    const std::string head =
+        "POST /u HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
     co_await client.Send(head);
     const bool told = co_await client.ReadUntil("\r\n\r\n");
     EXPECT_TRUE(told);
@@ -166,7 +177,8 @@ TEST(ProxyTest, AnswersContinueOnlyOnceTheCallIsAllowed) {
 
 TEST(ProxyTest, OldClientsGetAnswersTheyCanRead) {
   World world(kOpen);
-  world.upstream().answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+  world.upstream().answer =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     const Answer answer = co_await client.Ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -186,7 +198,8 @@ TEST(ProxyTest, OldClientsGetAnswersTheyCanRead) {
 TEST(ProxyTest, PassesInterimAnswersOn) {
   World world(kOpen);
   world.upstream().answer =
-      "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+      "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 "
+      "OK\r\nContent-Length: 2\r\n\r\nok";
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     const Answer hints = co_await client.Ask(Get("/"));
@@ -203,10 +216,13 @@ TEST(ProxyTest, CarriesAMebibyteBothWays) {
   std::string body(1 << 20, 0);
   for (size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>('a' + i * 7919 % 26);
   for (const bool chunked : {false, true}) {
-    world.upstream().answer = chunked ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n" + body + "\r\n0\r\n\r\n"
-                                      : "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n" + body;
+    world.upstream().answer =
+        chunked ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n" + body +
+                      "\r\n0\r\n\r\n"
+                : "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n" + body;
     const std::string request =
-        chunked ? "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n" + body + "\r\n0\r\n\r\n"
+        chunked ? "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n" +
+                      body + "\r\n0\r\n\r\n"
                 : Post("/b", body);
     world.Run([&]() -> Task<void> {
       RawClient client(world);
@@ -262,7 +278,8 @@ routes: [{match: {path: /v1/*}, upstream: ai, rewrite: {prefix: /openai/v1}}]
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     const Answer answer = co_await client.Ask(
-        Get("/v1/models?x=1", "Authorization: Bearer mine\r\nx-api-key: mine\r\napi-key: mine\r\nX-Extra: mine\r\n"));
+        Get("/v1/models?x=1",
+            "Authorization: Bearer mine\r\nx-api-key: mine\r\napi-key: mine\r\nX-Extra: mine\r\n"));
     EXPECT_EQ(answer.status, 200);
     const Message& sent = world.upstream().requests.at(0);
     EXPECT_TRUE(sent.head.starts_with("GET /base/openai/v1/models?x=1 HTTP/1.1\r\n")) << sent.head;
@@ -291,7 +308,7 @@ TEST(ProxyTest, RefusesWhatItMustNotForward) {
   }());
 }
 
-TEST(ProxyTest, DrainingConnectionsCloseAfterTheirAnswer) {
+TEST(ProxyTest, Case84f_DrainingConnectionsCloseAfterTheirAnswer) {
   World world(kOpen);
   world.Run([&]() -> Task<void> {
     RawClient busy(world), idle(world);
@@ -326,14 +343,16 @@ TEST(ProxyTest, WritesOneLogLinePerCallWithoutSecrets) {
   World world(kOpen, 1, nullptr, logger.get());
   world.Run([&]() -> Task<void> {
     RawClient client(world);
-    const Answer answer = co_await client.Ask(Get("/p?secret=1", "Authorization: Bearer sk-hidden\r\nx-request-id: id-1\r\n"));
+    const Answer answer = co_await client.Ask(
+        Get("/p?secret=1", "Authorization: Bearer sk-hidden\r\nx-request-id: id-1\r\n"));
     EXPECT_EQ(answer.status, 200);
   }());
   logger->Flush();
   const std::lock_guard lock(mutex);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
-  for (const char* part : {R"("request_id":"id-1")", R"("client":"key:)", R"("limit":"per-ip")", R"("outcome":"allowed")",
-                           R"("source":"memory")", R"("status":200)", R"("upstream":"up")", R"("path":"/p")"}) {
+  for (const char* part : {R"("request_id":"id-1")", R"("client":"key:)", R"("limit":"per-ip")",
+                           R"("outcome":"allowed")", R"("source":"memory")", R"("status":200)",
+                           R"("upstream":"up")", R"("path":"/p")"}) {
     EXPECT_NE(lines.find(part), std::string::npos) << part << " in " << lines;
   }
   EXPECT_EQ(lines.find("sk-hidden"), std::string::npos);

@@ -4,8 +4,8 @@
 
 namespace weir::gateway {
 
-void RequestBody::Start(net::Stream& client, std::string_view arrived, const http1::RequestHead& head,
-                        const Limits& limits) {
+void RequestBody::Start(net::Stream& client, std::string_view arrived,
+                        const http1::RequestHead& head, const Limits& limits) {
   client_ = &client;
   kind_ = head.body;
   limits_ = limits;
@@ -14,7 +14,8 @@ void RequestBody::Start(net::Stream& client, std::string_view arrived, const htt
   payload_ = {};
   awaits_continue_ = head.expect_continue && arrived.empty();
   whole_ = kind_ == http1::BodyKind::kNone;
-  if (kind_ == http1::BodyKind::kLength && static_cast<int64_t>(arrived.size()) >= head.content_length) {
+  if (kind_ == http1::BodyKind::kLength &&
+      static_cast<int64_t>(arrived.size()) >= head.content_length) {
     whole_ = true;
     payload_ = arrived.substr(0, static_cast<size_t>(head.content_length));
     arrived_.remove_prefix(payload_.size());
@@ -27,8 +28,8 @@ void RequestBody::Start(net::Stream& client, std::string_view arrived, const htt
   if (kind_ == http1::BodyKind::kChunked) TakeArrivedChunks();
 }
 
-// Chunks that came with the head are read before anything is decided: malformed ones are refused before the upstream hears
-// of the call, and a small body is whole at once.
+// Chunks that came with the head are read before anything is decided: malformed ones are refused
+// before the upstream hears of the call, and a small body is whole at once.
 void RequestBody::TakeArrivedChunks() {
   while (!arrived_.empty() && !whole_) {
     const Piece piece = Take();
@@ -81,7 +82,8 @@ Task<RequestBody::Piece> RequestBody::Next() {
     client_->SetReadDeadline(deadline_ns);
     char* const room = in_.Prepare(kReadBytes);
     const net::IoResult got = co_await client_->Read({room, kReadBytes});
-    if (got.status == net::IoStatus::kTimedOut) co_return Piece{.state = State::kTimedOut, .status = 408};
+    if (got.status == net::IoStatus::kTimedOut)
+      co_return Piece{.state = State::kTimedOut, .status = 408};
     if (!got.ok()) co_return Piece{.state = State::kGone};
     in_.Commit(got.bytes);
   }
@@ -90,15 +92,18 @@ Task<RequestBody::Piece> RequestBody::Next() {
 Task<RequestBody::Piece> RequestBody::ReadWhole(int64_t bytes_max) {
   if (whole_) {
     if (static_cast<int64_t>(payload_.size()) <= bytes_max) co_return Piece{};
-    co_return Piece{.state = State::kRefused, .status = 413, .reason = "the body is too large to read the model from"};
+    co_return Piece{.state = State::kRefused,
+                    .status = 413,
+                    .reason = "the body is too large to read the model from"};
   }
   gathered_first_ = false;  // What is there stays in front.
   for (;;) {
     const Piece piece = co_await Next();
     if (piece.state == State::kPiece) {
       if (static_cast<int64_t>(gathered_.size() + piece.payload.size()) > bytes_max) {
-        co_return Piece{
-            .state = State::kRefused, .status = 413, .reason = "the body is too large to read the model from"};
+        co_return Piece{.state = State::kRefused,
+                        .status = 413,
+                        .reason = "the body is too large to read the model from"};
       }
       gathered_.Append(piece.payload);
       continue;

@@ -1,4 +1,5 @@
-// Requests that two readers could frame differently are refused, the connection is closed, and the upstream sees nothing.
+// Requests that two readers could frame differently are refused, the connection is closed, and the
+// upstream sees nothing.
 
 #include "gateway/gateway_world_test.h"
 
@@ -24,10 +25,12 @@ std::vector<Shape> Shapes() {
       {"ContentLengthTwiceEqual", post + "Content-Length: 1\r\nContent-Length: 1\r\n\r\nx"},
       {"ContentLengthList", post + "Content-Length: 1, 1\r\n\r\nx"},
       {"ContentLengthSigned", post + "Content-Length: +1\r\n\r\nx"},
-      {"LengthAndChunked", post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+      {"LengthAndChunked",
+       post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
       {"XChunked", post + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"},
       {"ChunkedTwice", post + "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"},
-      {"ChunkedOnHttp10", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+      {"ChunkedOnHttp10",
+       "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
       {"TwoHosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"},
       {"NoHost", "GET / HTTP/1.1\r\nX: y\r\n\r\n"},
       {"ObsFold", "GET / HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n"},
@@ -36,8 +39,8 @@ std::vector<Shape> Shapes() {
       {"SpaceBeforeColon", "GET / HTTP/1.1\r\nHost: a\r\nX : b\r\n\r\n"},
       {"BadChunkSize", post + "Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n"},
       {"NegativeChunkSize", post + "Transfer-Encoding: chunked\r\n\r\n-1\r\nabc\r\n0\r\n\r\n"},
-      {"LongChunkExtension",
-       post + "Transfer-Encoding: chunked\r\n\r\n1;" + std::string(1 << 20, 'x') + "\r\na\r\n0\r\n\r\n"},
+      {"LongChunkExtension", post + "Transfer-Encoding: chunked\r\n\r\n1;" +
+                                 std::string(1 << 20, 'x') + "\r\na\r\n0\r\n\r\n"},
   };
 }
 
@@ -86,8 +89,10 @@ TEST(BoundsTest, LongHeadsTargetsAndMethodsAreRefused) {
       {"method", std::string(33, 'M') + " / HTTP/1.1\r\nHost: a\r\n\r\n", 501},
       {"version", "GET / HTTP/2.7\r\nHost: a\r\n\r\n", 505},
       {"length", Post("/", std::string(2000, 'x')), 413},
-      {"chunked", "POST /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" + std::string(2048, 'x') +
-                      "\r\n0\r\n\r\n", 413},
+      {"chunked",
+       "POST /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" +
+           std::string(2048, 'x') + "\r\n0\r\n\r\n",
+       413},
   };
   world.Run([&]() -> Task<void> {
     for (const Shape& shape : shapes) {
@@ -104,13 +109,15 @@ TEST(BoundsTest, LongHeadsTargetsAndMethodsAreRefused) {
 }
 
 TEST(BoundsTest, SlowHeadsAndSlowBodiesTimeOutAndIdleConnectionsClose) {
-  World world(Replaced(kOpen, "routes:", "timeouts: {header: 100ms, idle: 200ms, write: 100ms}\nroutes:"));
+  World world(
+      Replaced(kOpen, "routes:", "timeouts: {header: 100ms, idle: 200ms, write: 100ms}\nroutes:"));
   world.Run([&]() -> Task<void> {
     RawClient head(world);
     const Answer late = co_await head.Ask("GET / HTTP/1.1\r\nHo");
     EXPECT_EQ(late.status, 408);
     RawClient body(world);
-    const Answer cut = co_await body.Ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc");
+    const Answer cut =
+        co_await body.Ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc");
     EXPECT_EQ(cut.status, 408);
     RawClient idle(world);
     const Answer first = co_await idle.Ask(Get("/"));

@@ -1,4 +1,5 @@
-// Streams and tunnels: events pass at once, memory stays bounded, slots come back however a stream ends.
+// Streams and tunnels: events pass at once, memory stays bounded, slots come back however a stream
+// ends.
 
 #include <fstream>
 #include <sstream>
@@ -14,10 +15,12 @@ std::string Policy(std::string_view limits, std::string_view more = "") {
 listen: {gateway: 127.0.0.1:0}
 upstreams: [{name: up, urls: ["http://UPSTREAM0"]}]
 routes: [{match: {path: /*}, upstream: up}]
-)") + std::string(more) + "\nlimits:\n" + std::string(limits);
+)") + std::string(more) +
+         "\nlimits:\n" + std::string(limits);
 }
 
-constexpr char kStreamHead[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+constexpr char kStreamHead[] =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 std::string Chunk(std::string_view text) {
   wire::Buffer out;
@@ -58,7 +61,8 @@ TEST(StreamingTest, Case84d_EachEventPassesAtOnce) {
     RawClient client(world);
     co_await client.Connect();
     co_await client.Send(Post("/v1/chat/completions", "{}"));
-    const bool begun = co_await client.ReadUntil("\r\n\r\n");  // The head does not wait for the first event.
+    const bool begun =
+        co_await client.ReadUntil("\r\n\r\n");  // The head does not wait for the first event.
     EXPECT_TRUE(begun);
     EXPECT_NE(client.in.find("X-RateLimit-Remaining: 99"), std::string::npos) << client.in;
     int64_t slowest_ns = 0;
@@ -103,7 +107,9 @@ TEST(StreamingTest, Case84d_AnEndlessLineTakesNoMemory) {
       if (status != net::IoStatus::kOk) break;
       received += static_cast<int64_t>(client.in.size());
       most = std::max(most, ResidentBytes());
-      tail = (tail + client.in).substr(tail.size() + client.in.size() > 5 ? tail.size() + client.in.size() - 5 : 0);
+      tail =
+          (tail + client.in)
+              .substr(tail.size() + client.in.size() > 5 ? tail.size() + client.in.size() - 5 : 0);
       client.in.clear();
       if (tail == "0\r\n\r\n") break;
     }
@@ -145,8 +151,46 @@ TEST(StreamingTest, Case84b_AbortedStreamsFreeTheirSlot) {
   EXPECT_NE(world.engine->metrics().Expose().find("weir_streams 0"), std::string::npos);
 }
 
+TEST(StreamingTest, Case81_ParallelCallsNeverExceedTheirNumber) {
+  World world(Policy("  - {name: slots, per: [ip], parallel: 10}\n"));
+  int in_flight = 0;
+  int most = 0;
+  bool released = false;
+  world.upstream().script = [&](ScriptedUpstream& self, Peer& peer) -> Task<void> {
+    Message request;
+    const bool got = co_await self.ReadRequest(peer, request);
+    if (!got) co_return;
+    most = std::max(most, ++in_flight);
+    while (!released) co_await self.loop().SleepFor(1'000'000);
+    --in_flight;
+    co_await peer.Send(self.answer);
+  };
+  world.Run([&]() -> Task<void> {
+    std::vector<std::unique_ptr<RawClient>> clients;
+    for (int i = 0; i < 100; ++i) {
+      clients.push_back(std::make_unique<RawClient>(world));
+      co_await clients.back()->Connect();
+    }
+    for (auto& client : clients) co_await client->Send(Post("/v1/chat/completions", "{}"));
+    const bool full =
+        co_await world.Eventually([&] { return in_flight == 10 && world.gateway->calls() == 10; });
+    EXPECT_TRUE(full) << in_flight;
+    released = true;
+    int allowed = 0, denied = 0;
+    for (auto& client : clients) {
+      const Answer answer = co_await client->Read();
+      allowed += answer.status == 200;
+      denied += answer.status == 429;
+    }
+    EXPECT_EQ(allowed, 10);
+    EXPECT_EQ(denied, 90);
+    EXPECT_EQ(most, 10);
+  }());
+}
+
 TEST(StreamingTest, SlotsComeBackAfterEveryKindOfEnd) {
-  World world(Policy("  - {name: slots, per: [ip], parallel: 1}\n", "timeouts: {first_byte: 100ms}"));
+  World world(
+      Policy("  - {name: slots, per: [ip], parallel: 1}\n", "timeouts: {first_byte: 100ms}"));
   int call = 0;
   world.upstream().script = [&](ScriptedUpstream& self, Peer& peer) -> Task<void> {
     Message request;
@@ -193,10 +237,12 @@ TEST(StreamingTest, AClientThatLeavesWhileTheUpstreamThinksCancelsTheCall) {
     RawClient client(world);
     co_await client.Connect();
     co_await client.Send(Get("/slow"));
-    const bool asked = co_await world.Eventually([&] { return !world.upstream().requests.empty(); });
+    const bool asked =
+        co_await world.Eventually([&] { return !world.upstream().requests.empty(); });
     EXPECT_TRUE(asked);
     client.stream.reset();
-    const bool ended = co_await world.Eventually([&] { return upstream_saw_end && world.gateway->connections() == 0; });
+    const bool ended = co_await world.Eventually(
+        [&] { return upstream_saw_end && world.gateway->connections() == 0; });
     EXPECT_TRUE(ended);
   }());
 }
@@ -205,13 +251,15 @@ TEST(StreamingTest, AnEarlyAnswerEndsTheUpload) {
   World world(Policy("  - {name: ip, per: [ip], rate: 100/min}\n"));
   world.upstream().script = [&](ScriptedUpstream&, Peer& peer) -> Task<void> {
     co_await peer.ReadUntil("\r\n\r\n");
-    co_await peer.Send("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig");
+    co_await peer.Send(
+        "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig");
     co_await net::CloseGently(*peer.stream);
   };
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     co_await client.Connect();
-    co_await client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" + std::string(1000, 'x'));
+    co_await client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" +
+                         std::string(1000, 'x'));
     const Answer answer = co_await client.Read();
     EXPECT_EQ(answer.status, 413);
     EXPECT_EQ(answer.body, "big");
@@ -222,7 +270,8 @@ TEST(StreamingTest, AnEarlyAnswerEndsTheUpload) {
 }
 
 std::string UpgradeRequest(std::string_view protocol = "websocket") {
-  return "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: " + std::string(protocol) +
+  return "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: " +
+         std::string(protocol) +
          "\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
 }
 
@@ -234,7 +283,8 @@ Task<void> EchoAfterUpgrade(ScriptedUpstream& self, Peer& peer) {
     co_await peer.Send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain");
     co_return;
   }
-  co_await peer.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhi:");
+  co_await peer.Send(
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhi:");
   for (;;) {
     if (!peer.in.empty()) {
       co_await peer.Send(std::exchange(peer.in, {}));
@@ -253,7 +303,8 @@ TEST(TunnelTest, Case84e_UpgradesAreLimitedAndEcho) {
     for (int i = 0; i < 10; ++i) {
       RawClient client(world);
       co_await client.Connect();
-      co_await client.Send(UpgradeRequest() + "early");  // Bytes right behind the request belong to the tunnel.
+      co_await client.Send(UpgradeRequest() +
+                           "early");  // Bytes right behind the request belong to the tunnel.
       co_await client.ReadUntil("\r\n\r\n");
       if (client.in.starts_with("HTTP/1.1 429")) {
         ++denied;
@@ -340,7 +391,8 @@ TEST(MemoryTest, IdleConnectionsAndOpenStreamsAreSmall) {
       }
       // This side of each connection is in the figure too: an upper bound.
       const int64_t each = (ResidentBytes() - before) / kConnections;
-      RecordProperty(streams ? "bytes_per_stream" : "bytes_per_idle_connection", static_cast<int>(each));
+      RecordProperty(streams ? "bytes_per_stream" : "bytes_per_idle_connection",
+                     static_cast<int>(each));
       EXPECT_LT(each, streams ? 64 << 10 : 24 << 10);
     }
   }());

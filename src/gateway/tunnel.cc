@@ -18,7 +18,8 @@ struct Tunnel {
 
   // Something moved: both directions may wait again for the whole idle time.
   void Touch() {
-    const int64_t idle_until_ns = options.idle_ns > 0 ? client.loop().now_ns() + options.idle_ns : net::kNoDeadline;
+    const int64_t idle_until_ns =
+        options.idle_ns > 0 ? client.loop().now_ns() + options.idle_ns : net::kNoDeadline;
     client.SetReadDeadline(std::min(options.deadline_ns, idle_until_ns));
     upstream.SetReadDeadline(std::min(options.deadline_ns, idle_until_ns));
   }

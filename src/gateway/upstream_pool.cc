@@ -17,7 +17,8 @@ std::string AuthorityOf(const policy::UpstreamUrl& url) {
 }
 
 bool IsLiteral(const policy::UpstreamUrl& url) {
-  const std::string host = url.host.find(':') != std::string::npos ? "[" + url.host + "]" : url.host;
+  const std::string host =
+      url.host.find(':') != std::string::npos ? "[" + url.host + "]" : url.host;
   return net::Endpoint::Parse(host + ":" + std::to_string(url.port)).has_value();
 }
 
@@ -73,7 +74,8 @@ UpstreamPool::Address* UpstreamPool::Pick() {
   uint64_t equals = 0;
   for (const auto& address : addresses_) {
     if (address->gone) continue;
-    if (soonest == nullptr || address->avoid_until_ns < soonest->avoid_until_ns) soonest = address.get();
+    if (soonest == nullptr || address->avoid_until_ns < soonest->avoid_until_ns)
+      soonest = address.get();
     if (now_ns < address->avoid_until_ns) continue;
     if (best == nullptr || address->pending < best->pending) {
       best = address.get();
@@ -127,13 +129,15 @@ std::optional<UpstreamPool::Loan> UpstreamPool::TakeIdle() {
 }
 
 Task<Result<UpstreamPool::Loan>> UpstreamPool::Open(int64_t deadline_ns) {
-  const std::shared_ptr<UpstreamPool> self = shared_from_this();  // A reload may drop the last policy that names it.
+  const std::shared_ptr<UpstreamPool> self =
+      shared_from_this();  // A reload may drop the last policy that names it.
   if (addresses_.empty()) {
     Result<void> found = co_await LookUp();
     if (!found) co_return std::unexpected(found.error());
   }
   Address* address = Pick();
-  if (address == nullptr) co_return MakeError(ErrorCode::kUnavailable, config_.name + ": no address");
+  if (address == nullptr)
+    co_return MakeError(ErrorCode::kUnavailable, config_.name + ": no address");
   const policy::UpstreamUrl& url = config_.urls[address->url];
   if (url.tls && tls_ == nullptr) co_return MakeError(ErrorCode::kUnavailable, tls_fault_);
 
@@ -166,7 +170,8 @@ void UpstreamPool::Return(Loan loan) {
     return;
   }
   const int64_t now_ns = options_.loop->now_ns();
-  // One that the other side closes is thrown away at once. Not in the callback, which must not destroy its stream.
+  // One that the other side closes is thrown away at once. Not in the callback, which must not
+  // destroy its stream.
   loan.stream->OnHangup([this] { reaper_.ArmAt(options_.loop->now_ns()); });
   address.idle.push_back({std::move(loan.stream), now_ns});
   if (!reaper_.armed()) reaper_.ArmAt(now_ns + kReapPeriodNs);
@@ -201,8 +206,8 @@ Task<Result<void>> UpstreamPool::LookUp() {
   looking_up_ = true;
   Result<void> outcome;
   for (size_t url = 0; url < config_.urls.size(); ++url) {
-    Result<std::vector<net::Endpoint>> found =
-        co_await options_.resolver->Resolve(*options_.loop, config_.urls[url].host, config_.urls[url].port);
+    Result<std::vector<net::Endpoint>> found = co_await options_.resolver->Resolve(
+        *options_.loop, config_.urls[url].host, config_.urls[url].port);
     if (found) {
       Adopt(url, *found);
     } else {

@@ -1,18 +1,20 @@
 // UpstreamPool: the connections of one loop to one named upstream.
 //
-// An upstream is a list of URLs; each URL's name stands for one or more addresses, looked up again as they age. A call
-// goes to the address with the fewest calls under way, by lot among equals, on a kept-alive connection where there is a
-// quiet one. An address that refuses is avoided for a while, unless all do.
+// An upstream is a list of URLs; each URL's name stands for one or more addresses, looked up again
+// as they age. A call goes to the address with the fewest calls under way, by lot among equals, on
+// a kept-alive connection where there is a quiet one. An address that refuses is avoided for a
+// while, unless all do.
 //
 // Thread safety: the loop's thread only.
-// Ownership: shared by the policies that name it (a reload keeps the pool whose URLs and TLS settings stayed) and by the
-// calls under way. Borrows the loop and the resolver.
-// Bounds: kIdlePerAddress kept connections for each address, for kIdleNs at most; kMaxAddresses addresses.
+// Ownership: shared by the policies that name it (a reload keeps the pool whose URLs and TLS
+// settings stayed) and by the calls under way. Borrows the loop and the resolver. Bounds:
+// kIdlePerAddress kept connections for each address, for kIdleNs at most; kMaxAddresses addresses.
 //
 //   std::optional<Loan> loan = pool->TakeIdle();                       // No wait, no allocation.
 //   if (!loan) opened = co_await pool->Open(deadline_ns);
 //   ...
-//   pool->Return(std::move(*loan));                                    // or pool->Drop(std::move(*loan))
+//   pool->Return(std::move(*loan));                                    // or
+//   pool->Drop(std::move(*loan))
 #pragma once
 
 #include <cstdint>
@@ -35,8 +37,9 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
  public:
   static constexpr size_t kIdlePerAddress = 64;
   static constexpr int64_t kIdleNs = 30'000'000'000;
-  static constexpr int64_t kAvoidNs = 2'000'000'000;    // After a failed connect.
-  static constexpr int64_t kLookUpNs = 10'000'000'000;  // Names are asked for again after this; the resolver caches, too.
+  static constexpr int64_t kAvoidNs = 2'000'000'000;  // After a failed connect.
+  static constexpr int64_t kLookUpNs =
+      10'000'000'000;  // Names are asked for again after this; the resolver caches, too.
   static constexpr size_t kMaxAddresses = 256;
 
  private:
@@ -57,8 +60,9 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   // A connection lent to one call. Ends with Return or Drop.
   struct Loan {
     std::unique_ptr<net::Stream> stream;
-    size_t url = 0;       // Index in the configuration's urls.
-    bool reused = false;  // It has carried calls before, so the other side may have closed it by now.
+    size_t url = 0;  // Index in the configuration's urls.
+    bool reused =
+        false;  // It has carried calls before, so the other side may have closed it by now.
 
    private:
     friend class UpstreamPool;
@@ -73,7 +77,8 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
     uint64_t seed = 1;  // For the lot among equals.
   };
   // Never fails: an upstream whose certificates cannot be read answers every Open with the reason.
-  static std::shared_ptr<UpstreamPool> Create(const policy::UpstreamConfig& config, const Options& options);
+  static std::shared_ptr<UpstreamPool> Create(const policy::UpstreamConfig& config,
+                                              const Options& options);
   ~UpstreamPool();
 
   // True when a pool made from `config` would reach the same servers in the same way.
@@ -81,7 +86,8 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
 
   // A kept connection to the least busy address; nothing when it has none (then Open).
   std::optional<Loan> TakeIdle();
-  // A new connection to the least busy address. kUnavailable or kDeadlineExceeded say which address failed and why.
+  // A new connection to the least busy address. kUnavailable or kDeadlineExceeded say which address
+  // failed and why.
   Task<Result<Loan>> Open(int64_t deadline_ns);
 
   // The answer was read whole and the connection can carry another call.
@@ -114,11 +120,11 @@ class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
   std::unique_ptr<net::TlsContext> tls_;
   std::string tls_fault_;
   std::vector<std::unique_ptr<Address>> addresses_;
-  bool names_ = false;              // Some URL holds a name, so that addresses age.
+  bool names_ = false;  // Some URL holds a name, so that addresses age.
   bool looking_up_ = false;
   int64_t looked_up_ns_ = INT64_MIN / 2;
   uint64_t random_;
-  net::Timer reaper_;               // Armed while connections are kept.
+  net::Timer reaper_;  // Armed while connections are kept.
 };
 
 }  // namespace weir::gateway

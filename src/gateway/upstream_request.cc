@@ -54,7 +54,8 @@ void AppendForwarded(const Call& call, const Client& client, wire::Buffer& out) 
   if (!call.trusted_peer || headers.Find(FieldId::kXForwardedProto) == nullptr) {
     AppendLine(out, "X-Forwarded-Proto", client.stream.is_tls() ? "https" : "http");
   }
-  if (!call.head.host.empty() && (!call.trusted_peer || headers.Find(FieldId::kXForwardedHost) == nullptr)) {
+  if (!call.head.host.empty() &&
+      (!call.trusted_peer || headers.Find(FieldId::kXForwardedHost) == nullptr)) {
     AppendLine(out, "X-Forwarded-Host", call.head.host);
   }
 }
@@ -66,7 +67,8 @@ void AppendFraming(const Call& call, wire::Buffer& out) {
     out.Append("Transfer-Encoding: chunked\r\n");
   } else {
     out.Append("Content-Length: ");
-    out.AppendDecimal(call.body.whole() ? static_cast<int64_t>(call.body.payload().size()) : call.head.content_length);
+    out.AppendDecimal(call.body.whole() ? static_cast<int64_t>(call.body.payload().size())
+                                        : call.head.content_length);
     out.Append("\r\n");
   }
 }
@@ -77,16 +79,18 @@ bool MayUpgrade(const http1::RequestHead& head) {
   if (!head.upgrade || head.body != http1::BodyKind::kNone) return false;
   const std::string_view value = head.headers.Value(FieldId::kUpgrade);
   const auto begins_with = [&](std::string_view prefix) {
-    return value.size() >= prefix.size() && http1::EqualIgnoreCase(value.substr(0, prefix.size()), prefix);
+    return value.size() >= prefix.size() &&
+           http1::EqualIgnoreCase(value.substr(0, prefix.size()), prefix);
   };
   // One protocol: with a list the upstream could choose one that we would not pass.
-  return !value.empty() && value.find(',') == std::string_view::npos && !begins_with("h2") && !begins_with("http") &&
-         !begins_with("tls");
+  return !value.empty() && value.find(',') == std::string_view::npos && !begins_with("h2") &&
+         !begins_with("http") && !begins_with("tls");
 }
 
 bool SendsChunked(const Call& call) {
   if (call.body.none()) return false;
-  return call.head.body == http1::BodyKind::kChunked && (!call.body.whole() || !call.body.trailers().empty());
+  return call.head.body == http1::BodyKind::kChunked &&
+         (!call.body.whole() || !call.body.trailers().empty());
 }
 
 void AppendUpstreamHead(const Call& call, const Client& client, size_t url, wire::Buffer& out) {

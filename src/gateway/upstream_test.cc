@@ -150,21 +150,25 @@ TEST(UpstreamTest, NoAddressThatAnswersIs502) {
     const Answer answer = co_await client.Ask(Get("/v1/models"));
     EXPECT_EQ(answer.status, 502);
     EXPECT_EQ(answer.Field("content-type"), "application/json");
-    EXPECT_EQ(answer.body.find("127.0.0.1"), std::string::npos) << answer.body;  // Not the client's business.
+    EXPECT_EQ(answer.body.find("127.0.0.1"), std::string::npos)
+        << answer.body;  // Not the client's business.
   }());
 }
 
 TEST(UpstreamTest, NamesAreResolved) {
   World world(Policy(kOne));
-  const std::string yaml = Policy("{name: up, urls: [\"http://localhost:" + std::to_string(world.upstream().port()) + "\"]}");
+  const std::string yaml = Policy(
+      "{name: up, urls: [\"http://localhost:" + std::to_string(world.upstream().port()) + "\"]}");
   World named(yaml, 0);
-  // Its upstream lives on the other world's loop, so only the look-up and the connection are seen here.
+  // Its upstream lives on the other world's loop, so only the look-up and the connection are seen
+  // here.
   named.Run([&]() -> Task<void> {
     RawClient client(named);
     co_await client.Connect();
     co_await client.Send(Get("/"));
     const bool connected = co_await named.Eventually([&] {
-      return named.engine->metrics().Expose().find("weir_upstream_connections{upstream=\"up\"} 1") != std::string::npos;
+      return named.engine->metrics().Expose().find(
+                 "weir_upstream_connections{upstream=\"up\"} 1") != std::string::npos;
     });
     EXPECT_TRUE(connected) << named.engine->metrics().Expose();
   }());
@@ -187,12 +191,36 @@ TEST(UpstreamTest, InvalidAnswersAre502) {
 
 TEST(UpstreamTest, BytesBehindAnAnswerEndTheConnection) {
   World world(Policy(kOne));
-  world.upstream().answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+  world.upstream().answer =
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: "
+      "4\r\n\r\nevil";
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     for (int i = 0; i < 3; ++i) {
       const Answer answer = co_await client.Ask(Get("/"));
       EXPECT_EQ(answer.body, "ok");
+    }
+    EXPECT_EQ(world.upstream().accepted, 3);
+  }());
+}
+
+TEST(UpstreamTest, BytesThatNobodyAskedForEndTheConnection) {
+  World world(Policy(kOne));
+  world.upstream().script = [](ScriptedUpstream& self, Peer& peer) -> Task<void> {
+    Message request;
+    const bool got = co_await self.ReadRequest(peer, request);
+    if (!got) co_return;
+    co_await peer.Send(self.answer);
+    co_await self.loop().SleepFor(2'000'000);  // The connection is kept by now.
+    co_await peer.Send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+    co_await peer.More();
+  };
+  world.Run([&]() -> Task<void> {
+    RawClient client(world);
+    for (int i = 0; i < 3; ++i) {
+      const Answer answer = co_await client.Ask(Get("/"));
+      EXPECT_EQ(answer.body, "ok");
+      co_await world.loop().SleepFor(20'000'000);  // The upstream's bytes arrive.
     }
     EXPECT_EQ(world.upstream().accepted, 3);
   }());
@@ -240,7 +268,9 @@ TEST(TimeoutTest, TotalEndsAStreamToo) {
 
 TEST(UpstreamTlsTest, VerifiesTheNameAndRefusesStrangers) {
   const testing::SelfSigned certificate;
-  auto server = net::TlsContext::Server({.cert_file = certificate.cert_file(), .key_file = certificate.key_file()}).value();
+  auto server = net::TlsContext::Server(
+                    {.cert_file = certificate.cert_file(), .key_file = certificate.key_file()})
+                    .value();
   const auto policy = [&](std::string_view tls) {
     return Policy("{name: up, urls: [\"https://UPSTREAM0\"]" + std::string(tls) + "}");
   };
@@ -248,10 +278,11 @@ TEST(UpstreamTlsTest, VerifiesTheNameAndRefusesStrangers) {
     std::string tls;
     int status;
   };
-  for (const Case& one : {Case{", tls: {ca: " + certificate.cert_file() + "}", 200},
-                          Case{", tls: {ca: " + certificate.cert_file() + ", server_name: localhost}", 200},
-                          Case{", tls: {ca: " + certificate.cert_file() + ", server_name: other.test}", 502},
-                          Case{"", 502}}) {
+  for (const Case& one :
+       {Case{", tls: {ca: " + certificate.cert_file() + "}", 200},
+        Case{", tls: {ca: " + certificate.cert_file() + ", server_name: localhost}", 200},
+        Case{", tls: {ca: " + certificate.cert_file() + ", server_name: other.test}", 502},
+        Case{"", 502}}) {
     World world(policy(one.tls), 1, server.get());
     world.Run([&]() -> Task<void> {
       RawClient client(world);
