@@ -272,7 +272,7 @@ bool CheckRequestParser::Reader::ReadBatch() {
   return in_.ReadArray([&] {
     if (items.size() == kChecksMax) return Wrong("checks", "", "must hold at most 1000 calls");
     CheckItem& item = items.emplace_back();
-    const size_t item_at = in_.offset();
+    const Scanner::Mark item_start = in_.Here();
     const size_t attributes_at = parser_.attributes_.size();
     bool ok = true;
     if (in_.Peek() != '{') {
@@ -283,7 +283,7 @@ bool CheckRequestParser::Reader::ReadBatch() {
     if (!ok) {
       if (in_.failed()) return false;
       // The item is wrong, the batch may still be JSON: step over the item and go on.
-      in_.Rewind(item_at);
+      in_.Rewind(item_start);
       if (!in_.SkipValue(kJsonDepthMax)) return false;
       item = CheckItem();
       item.error = parser_.item_errors_.emplace_back(std::move(parser_.error_));

@@ -116,6 +116,19 @@ TEST(CheckRequest, ReadsABatch) {
   EXPECT_EQ(CheckError(R"({"checks":[1,]})"), "not valid JSON at byte 13");
 }
 
+TEST(CheckRequest, WrongItemsWithEscapesDoNotOutgrowTheArena) {
+  // Each wrong item is read twice: once to find the fault, once to step over it.
+  std::string body = R"({"checks":[)";
+  for (int i = 0; i < 20; ++i) body += R"({"\u0041)" + std::string(100, 'x') + R"(\n":0},)";
+  body += R"({"attributes":{"a":"\u00e4\u00f6"}}]})";
+  CheckRequestParser parser;
+  ASSERT_TRUE(parser.ParseCheck(body)) << parser.error();
+  ASSERT_EQ(parser.items().size(), 21u);
+  EXPECT_EQ(parser.items()[0].error, "A" + std::string(63, 'x') + "...: is not a known field");
+  EXPECT_EQ(parser.items()[20].error, "");
+  EXPECT_EQ(parser.items()[20].attributes[0].value, "\xC3\xA4\xC3\xB6");
+}
+
 TEST(CheckRequest, BoundsABatch) {
   const auto batch = [](int calls) {
     std::string body = R"({"checks":[)";

@@ -34,7 +34,18 @@ class Scanner {
 
   bool failed() const { return failed_; }
   size_t offset() const { return static_cast<size_t>(at_ - begin_); }
-  void Rewind(size_t offset) { at_ = begin_ + offset; }
+
+  // A place to go back to. Going back frees the strings that were unescaped since: each byte of the
+  // body is unescaped at most once at a time, which is why `text` never needs more than its size.
+  struct Mark {
+    size_t offset;
+    size_t text_used;
+  };
+  Mark Here() const { return {offset(), text_used_}; }
+  void Rewind(Mark mark) {
+    at_ = begin_ + mark.offset;
+    text_used_ = mark.text_used;
+  }
 
   // Skips white space before the document; false when there is nothing.
   bool Begin() {
@@ -112,7 +123,7 @@ class Scanner {
     return false;
   }
 
-  // The number times 10^decimals, exactly. Other outcomes than kOk leave `at` undefined: Rewind.
+  // The number times 10^decimals, exactly. Other outcomes than kOk leave `at` undefined.
   NumberOutcome ReadNumber(int decimals, int64_t max, int64_t& out);
 
   // Validates any value and steps over it; false (and failed) when it is malformed or nested deeper
