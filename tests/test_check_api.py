@@ -3,9 +3,9 @@
 import json
 import re
 
-import httpx
 import pytest
 from raw_http import RawConnection, exchange
+from servers import http
 
 
 def ad_hoc(key, rate, cost=None, **rule):
@@ -41,7 +41,7 @@ def test_case17_a_released_reservation_gives_back_and_never_more(start_weir, fak
     weir = start_weir([{"name": "ten", "per": ["client"], "rate": "10/hour"}], env=fake_clock.env)
     held = weir.decide({"client": "a"}, 1, reserve=True)
     assert weir.decide({"client": "a"}, 9)["limits"][0]["remaining"] == 0
-    released = httpx.post(f"{weir.api}/v1/release", json={"reservation": held["reservation"]})
+    released = http.post(f"{weir.api}/v1/release", json={"reservation": held["reservation"]})
     assert released.status_code == 200
     assert weir.decide({"client": "a"})["allowed"]
     assert not weir.decide({"client": "a"})["allowed"]
@@ -49,9 +49,9 @@ def test_case17_a_released_reservation_gives_back_and_never_more(start_weir, fak
     # A release of what time has refilled already gives nothing back: never above 10.
     held = weir.decide({"client": "b"}, 10, reserve={"ttl": "3h"})
     fake_clock.advance(3600)
-    assert httpx.post(f"{weir.api}/v1/release", json={"reservation": held["reservation"]}).status_code == 200
+    assert http.post(f"{weir.api}/v1/release", json={"reservation": held["reservation"]}).status_code == 200
     assert weir.decide({"client": "b"}, 0, peek=True)["limits"][0]["remaining"] == 10
-    again = httpx.post(f"{weir.api}/v1/release", json={"reservation": held["reservation"]})
+    again = http.post(f"{weir.api}/v1/release", json={"reservation": held["reservation"]})
     assert again.status_code == 200
     assert weir.decide({"client": "b"}, 0, peek=True)["limits"][0]["remaining"] == 10
 
@@ -68,7 +68,7 @@ def test_case29_a_cost_that_is_no_whole_number_names_the_field(start_weir, cost)
         f'{{"attributes":{{"client":"a"}},"cost":{cost}}}',
         f'{{"attributes":{{"client":"a"}},"cost":{{"tokens":{cost}}}}}',
     ):
-        answer = httpx.post(f"{weir.api}/v1/check", content=body, headers={"content-type": "application/json"})
+        answer = http.post(f"{weir.api}/v1/check", content=body, headers={"content-type": "application/json"})
         assert answer.status_code == 400, body
         error = answer.json()["error"]
         assert error["code"] == "invalid_argument"
@@ -97,14 +97,14 @@ def test_case32_a_call_refused_by_one_limit_costs_another_nothing(start_weir, fa
         assert calls == [True] * 3 + [False] * 2
         calls = [weir.decide({"client": "a", "path": "/other"})["allowed"] for _ in range(8)]
         assert calls == [True] * 7 + [False]
+    # A window for the day, so that nothing of it refills meanwhile.
+    day |= {"algorithm": "fixed_window", "align": "calendar"}
     for limits in ([day, second], [second, day]):
-        # Fixed windows, so that nothing of the day refills meanwhile.
-        limits = [{**limit, "algorithm": "fixed_window", "align": "calendar"} for limit in limits]
         weir = start_weir(limits, env=fake_clock.env)
         admitted = []
         for _ in range(12):
             batch = [{"attributes": {"client": "a"}}] * 50
-            results = httpx.post(f"{weir.api}/v1/check", json={"checks": batch}).json()["results"]
+            results = http.post(f"{weir.api}/v1/check", json={"checks": batch}).json()["results"]
             admitted.append(sum(result["allowed"] for result in results))
             fake_clock.advance(1)
         assert admitted == [10] * 10 + [0] * 2
@@ -140,7 +140,7 @@ def test_case40_an_absent_attribute_leaves_the_other_limits_in_force(start_weir)
     assert [answer["allowed"] for answer in answers] == [True, True, False]
     assert answers[2]["denied_by"] == ["client"]
     for body in ({}, {"attributes": {}}):
-        assert httpx.post(f"{weir.api}/v1/check", json=body).status_code in (200, 400)
+        assert http.post(f"{weir.api}/v1/check", json=body).status_code in (200, 400)
 
 
 def test_case48_a_calendar_month_ends_with_the_month(start_weir, fake_clock):
@@ -265,7 +265,7 @@ def test_case85_a_reservation_that_time_refilled_is_not_refunded_again(start_wei
     held = weir.decide({"client": "a"}, 1000, reserve={"ttl": "5m"})
     fake_clock.advance(60)
     assert weir.decide({"client": "a"}, 1000)["allowed"]
-    settled = httpx.post(f"{weir.api}/v1/settle", json={"reservation": held["reservation"], "actual": {"requests": 46}})
+    settled = http.post(f"{weir.api}/v1/settle", json={"reservation": held["reservation"], "actual": {"requests": 46}})
     assert settled.status_code == 200, settled.text
     assert weir.decide({"client": "a"}, 0, peek=True)["limits"][0]["remaining"] == 0
 
@@ -274,26 +274,26 @@ def test_settle_and_release_are_idempotent_and_unknown_ones_are_404(start_weir):
     weir = start_weir([{"name": "ten", "per": ["client"], "rate": "10/hour"}])
     held = weir.decide({"client": "a"}, 5, reserve=True)["reservation"]
     settle = {"reservation": held, "actual": {"requests": 2}}
-    first = httpx.post(f"{weir.api}/v1/settle", json=settle)
-    again = httpx.post(f"{weir.api}/v1/settle", json=settle)
+    first = http.post(f"{weir.api}/v1/settle", json=settle)
+    again = http.post(f"{weir.api}/v1/settle", json=settle)
     assert first.status_code == again.status_code == 200
     assert first.json() == again.json()
     assert weir.decide({"client": "a"}, 0, peek=True)["limits"][0]["remaining"] == 8
     for path in ("settle", "release"):
         body = {"reservation": "0" * 32} | ({"actual": {"requests": 1}} if path == "settle" else {})
-        assert httpx.post(f"{weir.api}/v1/{path}", json=body).status_code == 404
+        assert http.post(f"{weir.api}/v1/{path}", json=body).status_code == 404
 
 
 def test_a_batch_answers_each_item_for_itself(start_weir):
     weir = start_weir([{"name": "one", "per": ["client"], "rate": "1/hour"}])
     checks = [{"attributes": {"client": "a"}}, {"attributes": {"nobody": "a"}}, {"attributes": {"client": "a"}}]
-    answer = httpx.post(f"{weir.api}/v1/check", json={"checks": checks})
+    answer = http.post(f"{weir.api}/v1/check", json={"checks": checks})
     assert answer.status_code == 200
     results = answer.json()["results"]
     assert results[0]["allowed"] is True
     assert "nobody" in results[1]["error"]["message"]
     assert results[2]["allowed"] is False
-    too_many = httpx.post(f"{weir.api}/v1/check", json={"checks": [checks[0]] * 1001})
+    too_many = http.post(f"{weir.api}/v1/check", json={"checks": [checks[0]] * 1001})
     assert too_many.status_code == 400
 
 
@@ -311,7 +311,7 @@ def test_an_api_key_is_the_client_that_the_gateway_names(start_weir):
 )
 def test_bad_bodies_are_400_and_say_why(start_weir, body):
     weir = start_weir()
-    answer = httpx.post(f"{weir.api}/v1/check", content=body)
+    answer = http.post(f"{weir.api}/v1/check", content=body)
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] == "invalid_argument"
     assert answer.json()["error"]["message"]
@@ -331,10 +331,10 @@ def test_a_door_with_a_token_asks_for_it(start_weir):
     token = "api-token-0123456789"
     weir = start_weir(listen={"api": {"address": "127.0.0.1:0", "token": token}})
     body = {"attributes": {"client": "a"}}
-    assert httpx.post(f"{weir.api}/v1/check", json=body).status_code == 401
-    wrong = httpx.post(f"{weir.api}/v1/check", json=body, headers={"authorization": "Bearer wrong"})
+    assert http.post(f"{weir.api}/v1/check", json=body).status_code == 401
+    wrong = http.post(f"{weir.api}/v1/check", json=body, headers={"authorization": "Bearer wrong"})
     assert wrong.status_code == 401
-    right = httpx.post(f"{weir.api}/v1/check", json=body, headers={"authorization": f"Bearer {token}"})
+    right = http.post(f"{weir.api}/v1/check", json=body, headers={"authorization": f"Bearer {token}"})
     assert right.status_code == 200
 
 
@@ -359,7 +359,7 @@ def test_authorize_passes_and_refuses(start_weir):
     }
 
     def authorize(query="", **more):
-        return httpx.get(f"{weir.api}/v1/authorize{query}", headers={**headers, **more})
+        return http.get(f"{weir.api}/v1/authorize{query}", headers={**headers, **more})
 
     assert [authorize().status_code for _ in range(3)] == [200, 200, 429]
     denied = authorize()
@@ -371,8 +371,8 @@ def test_authorize_passes_and_refuses(start_weir):
 
 def test_unknown_paths_and_methods_are_told(start_weir):
     weir = start_weir()
-    assert httpx.get(f"{weir.api}/nothing").status_code == 404
-    answer = httpx.get(f"{weir.api}/v1/check")
+    assert http.get(f"{weir.api}/nothing").status_code == 404
+    answer = http.get(f"{weir.api}/v1/check")
     assert answer.status_code == 405
     assert "POST" in answer.headers["allow"]
 

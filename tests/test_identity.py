@@ -2,10 +2,10 @@
 
 import time
 
-import httpx
 import jwt
 import pytest
 from raw_http import exchange
+from servers import http
 
 SECRET = "an-hs256-secret-of-at-least-32-bytes!"
 FIVE_PER_CLIENT = [{"name": "five", "per": ["client"], "rate": "5/hour"}]
@@ -72,7 +72,7 @@ def test_case65_a_slash_64_is_one_client_and_rotation_evicts_nobody(start_weir):
     # Fill the store twice over with other /64s; the exhausted one stays exhausted.
     for begin in range(0, 2000, 1000):
         checks = [{"attributes": {"ip": f"2001:db8:{i:x}::1"}} for i in range(begin + 10, begin + 1010)]
-        assert httpx.post(f"{weir.api}/v1/check", json={"checks": checks}, timeout=30).status_code == 200
+        assert http.post(f"{weir.api}/v1/check", json={"checks": checks}, timeout=30).status_code == 200
     assert forwarded(weir, "2001:db8:1:2:ffff::1") == 429
     assert weir.metric("weir_store_keys") <= 1000
 
@@ -181,9 +181,9 @@ def test_no_credential_appears_anywhere(start_weir, upstream, jwt_identity):
             seen.append(answer.text + str(answer.headers))
     door = {"authorization": f"Bearer {secrets[3]}"}
     body = {"attributes": {"api_key": secrets[0]}}
-    seen.append(httpx.post(f"{weir.api}/v1/check", json=body, headers=door).text)
-    seen.append(httpx.get(f"{weir.api}/v1/limits", headers=door).text)
-    seen.append(httpx.get(f"{weir.admin}/admin/top?by=denied&n=20").text)
+    seen.append(http.post(f"{weir.api}/v1/check", json=body, headers=door).text)
+    seen.append(http.get(f"{weir.api}/v1/limits", headers=door).text)
+    seen.append(http.get(f"{weir.admin}/admin/top?by=denied&n=20").text)
     seen.append(weir.metrics())
     assert weir.stop() == 0
     seen += weir.stdout + weir.stderr

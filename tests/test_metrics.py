@@ -6,7 +6,7 @@ import subprocess
 
 import httpx
 import pytest
-from servers import samples, wait_until
+from servers import http, samples, wait_until
 
 SERIES = [
     "weir_decisions_total",
@@ -80,7 +80,7 @@ def test_case47_series_do_not_grow_with_the_clients(start_weir):
 
 
 def test_log_lines_are_json_with_the_call_s_outcome(start_weir):
-    weir = start_weir([{"name": "one", "per": ["client"], "rate": "1/hour"}])
+    weir = start_weir([{"name": "one", "per": ["client", "model"], "rate": "1/hour"}])
     weir.chat(key="a", headers={"x-request-id": "first"})
     weir.chat(key="a", headers={"x-request-id": "second"})
 
@@ -119,7 +119,7 @@ def test_top_names_the_clients_that_are_denied_most(start_weir):
     for client, count in (("often", 9), ("rarely", 2)):
         for _ in range(count):
             weir.decide({"client": client})
-    top = httpx.get(f"{weir.admin}/admin/top", params={"by": "denied", "n": 1})
+    top = http.get(f"{weir.admin}/admin/top", params={"by": "denied", "n": 1})
     assert top.status_code == 200
     assert top.text.count("often") >= 1 and "rarely" not in top.text
 
@@ -129,7 +129,7 @@ def test_reset_gives_the_full_quota_back(start_weir):
     assert weir.decide({"client": "a"})["allowed"]
     assert not weir.decide({"client": "a"})["allowed"]
     body = {"limit": "one", "attributes": {"client": "a"}}
-    assert httpx.post(f"{weir.admin}/admin/reset", json=body).status_code == 200
+    assert http.post(f"{weir.admin}/admin/reset", json=body).status_code == 200
     assert weir.decide({"client": "a"})["allowed"]
-    absent = httpx.post(f"{weir.admin}/admin/reset", json={"limit": "two", "attributes": {"client": "a"}})
+    absent = http.post(f"{weir.admin}/admin/reset", json={"limit": "two", "attributes": {"client": "a"}})
     assert absent.status_code == 404

@@ -1,10 +1,9 @@
 """docs/openapi.yaml is valid, and what the doors really answer is what it says."""
 
-import httpx
 import jsonschema
 import pytest
 import yaml
-from servers import ROOT
+from servers import ROOT, http
 
 DOCUMENT = ROOT / "docs" / "openapi.yaml"
 
@@ -58,7 +57,7 @@ def test_decisions_are_as_described(document, start_weir):
     )
 
     def post(path, body, **query):
-        return httpx.post(weir.api + path, json=body, params=query)
+        return http.post(weir.api + path, json=body, params=query)
 
     def check(body, **query):
         return hold(document, post("/v1/check", body, **query), "post", "/v1/check")
@@ -95,7 +94,7 @@ def test_decisions_are_as_described(document, start_weir):
     assert hold(document, post("/v1/release", {"reservation": "0" * 32}), "post", "/v1/release").status_code == 404
     other = check({"attributes": {"client": "c"}, "reserve": True}).json()["reservation"]
     assert hold(document, post("/v1/release", {"reservation": other}), "post", "/v1/release").status_code == 200
-    hold(document, httpx.get(f"{weir.api}/v1/limits"), "get", "/v1/limits")
+    hold(document, http.get(f"{weir.api}/v1/limits"), "get", "/v1/limits")
 
 
 def test_admin_answers_are_as_described(document, start_weir):
@@ -104,10 +103,10 @@ def test_admin_answers_are_as_described(document, start_weir):
         weir.decide({"client": "a"})
     if "/admin/reload" not in document["paths"]:
         pytest.skip("the document describes the api door alone")
-    hold(document, httpx.post(f"{weir.admin}/admin/reload"), "post", "/admin/reload")
-    hold(document, httpx.get(f"{weir.admin}/admin/state?client=a"), "get", "/admin/state")
-    hold(document, httpx.get(f"{weir.admin}/admin/top?by=denied&n=5"), "get", "/admin/top")
+    hold(document, http.post(f"{weir.admin}/admin/reload"), "post", "/admin/reload")
+    hold(document, http.get(f"{weir.admin}/admin/state?client=a"), "get", "/admin/state")
+    hold(document, http.get(f"{weir.admin}/admin/top?by=denied&n=5"), "get", "/admin/top")
     body = {"limit": "two", "attributes": {"client": "a"}}
-    hold(document, httpx.post(f"{weir.admin}/admin/reset", json=body), "post", "/admin/reset")
+    hold(document, http.post(f"{weir.admin}/admin/reset", json=body), "post", "/admin/reset")
     weir.write("listen: {api: 127.0.0.1:0}\nlimits: 7\n")
-    assert hold(document, httpx.post(f"{weir.admin}/admin/reload"), "post", "/admin/reload").status_code == 400
+    assert hold(document, http.post(f"{weir.admin}/admin/reload"), "post", "/admin/reload").status_code == 400

@@ -6,7 +6,7 @@ import threading
 import httpx
 import pytest
 import yaml
-from servers import make_config, wait_until
+from servers import http, make_config, wait_until
 
 TEN = {"name": "limit", "per": ["client"], "rate": "10/hour"}
 
@@ -149,7 +149,7 @@ def test_case45_reading_after_a_raise(start_weir, upstream, fake_clock):
     weir.hup()
     for _ in range(7):
         assert weir.decide({"client": "a"})["allowed"]
-    state = httpx.get(f"{weir.admin}/admin/state", params={"client": "a"})
+    state = http.get(f"{weir.admin}/admin/state", params={"client": "a"})
     assert state.status_code == 200
     (limit,) = state.json()["limits"]
     assert (limit["name"], limit["quota"], limit["remaining"]) == ("limit", 10, 3)

@@ -6,14 +6,14 @@ import time
 
 import httpx
 from raw_http import RawConnection
-from servers import wait_until
+from servers import http, wait_until
 
 CHAT = {"model": "mock-1", "messages": [], "stream": True}
 
 
 def ready(weir):
     try:
-        return httpx.get(f"{weir.ops}/readyz").status_code
+        return http.get(f"{weir.ops}/readyz").status_code
     except httpx.TransportError:
         return None
 
@@ -37,7 +37,7 @@ def test_case84f_sigterm_drops_no_call_and_ends_by_the_deadline(start_weir):
         while not stop.is_set():
             began = time.monotonic()
             try:
-                get = client.get if client else httpx.get
+                get = client.get if client else http.get
                 results.append((began, get(f"{weir.gateway}/v1/models?x-mock-latency-ms=20").status_code))
             except httpx.TransportError as error:
                 results.append((began, repr(error)))

@@ -144,6 +144,7 @@ void AddCheck(CLI::App& app, int& exit_code) {
   command->add_option("--ca", arguments->ca_file, "PEM of the authorities to trust for https; else the system's");
   command->add_option("--cost", arguments->costs, "N requests, or UNIT=N; as often as there are units")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--peek", arguments->peek, "Ask whether it would pass, and change nothing");
   command->add_flag("--json", arguments->json, "Print the server's answer as it is");

@@ -84,6 +84,7 @@ void AddMockUpstream(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--knob", arguments->knobs, "NAME=VALUE, as often as needed")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::Option* cert = command->add_option("--cert", arguments->cert_file, "PEM chain: serve TLS");
   CLI::Option* key = command->add_option("--key", arguments->key_file, "PEM key of the chain");
