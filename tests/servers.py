@@ -108,7 +108,7 @@ class Process:
         raise AssertionError("no VmRSS")
 
     def report(self):
-        tail = [*self.stdout[-20:], *self.stderr[-60:]]
+        tail = [*self.stdout[-10:], *self.stderr[-25:]]
         return "\n".join(tail) or "(no output)"
 
     def _listening(self):
@@ -166,6 +166,7 @@ def make_config(limits=(), upstream=None, routes=None, **sections):
             config[name] = {**config[name], **value}
         else:
             config[name] = value
+    config["listen"] = {door: address for door, address in config["listen"].items() if address is not None}
     if upstream is not None and "upstreams" not in config:
         urls = [upstream] if isinstance(upstream, str) else list(upstream)
         config["upstreams"] = [{"name": "ai", "urls": urls}]

@@ -16,7 +16,7 @@ WANTED = """
 """.split()
 
 
-def tests_by_id():
+def files_by_case():
     found = defaultdict(set)
     sources = [*ROOT.glob("src/**/*_test.cc"), *ROOT.glob("testing/**/*.cc"), *ROOT.glob("testing/**/*.h")]
     for path in [*sources, *ROOT.glob("tests/test_*.py")]:
@@ -30,12 +30,12 @@ def tests_by_id():
 
 
 def test_every_case_has_a_test():
-    missing = [case for case in WANTED if case not in tests_by_id()]
+    missing = [case for case in WANTED if case not in files_by_case()]
     assert missing == []
 
 
 if __name__ == "__main__":
-    found = tests_by_id()
+    found = files_by_case()
     for case in sorted({*WANTED, *found}, key=lambda c: (int(re.match(r"\d+", c)[0]), c)):
         print(f"{case:>4}  {', '.join(sorted(found.get(case, []))) or '-'}")
     sys.exit(any(case not in found for case in WANTED))
