@@ -52,7 +52,7 @@ class Server:
             cwd=folder,
         )
         self._wait_listening()
-        self.work_pid = children(self._process.pid)[0] if in_child else self._process.pid
+        self.work_pid = self._wait_child() if in_child else self._process.pid
 
     def _wait_listening(self, timeout_s=20):
         deadline = time.monotonic() + timeout_s
@@ -64,6 +64,14 @@ class Server:
             time.sleep(0.02)
         self._log.flush()
         raise RuntimeError(f"{self.name} does not listen:\n{Path(self._log.name).read_text()}")
+
+    def _wait_child(self, timeout_s=20):
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:  # nginx listens before it forks.
+            if found := children(self._process.pid):
+                return found[0]
+            time.sleep(0.02)
+        raise RuntimeError(f"{self.name} has no worker")
 
     def cpu_seconds(self):
         return cpu_seconds(self.work_pid)
