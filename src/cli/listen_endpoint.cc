@@ -23,6 +23,9 @@ Result<net::Endpoint> ListenEndpoint(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (literal || colon == std::string::npos || address.starts_with('[') || address.starts_with("unix:")) return literal;
 
+  // The resolver would cut a port above 65535 to 16 bits.
+  if (auto any = net::Endpoint::Parse("0.0.0.0" + address.substr(colon)); !any) return literal;
+
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
