@@ -51,8 +51,12 @@ class Server:
             stderr=self._log,
             cwd=folder,
         )
-        self._wait_listening()
-        self.work_pid = self._wait_child() if in_child else self._process.pid
+        try:
+            self._wait_listening()
+            self.work_pid = self._wait_child() if in_child else self._process.pid
+        except Exception:
+            self.stop()
+            raise
 
     def _wait_listening(self, timeout_s=20):
         deadline = time.monotonic() + timeout_s
