@@ -1,5 +1,5 @@
-// Every algorithm against the model, over random limits, costs and times. On a failure RapidCheck prints the seed and
-// the shortest history that shows it.
+// Every algorithm against the model, over random limits, costs and times. On a failure RapidCheck
+// prints the seed and the shortest history that shows it.
 #include <gtest/gtest.h>
 
 #include "core/meter.h"
@@ -18,14 +18,18 @@ class Limiter {
   explicit Limiter(const Algorithm& algorithm) : algorithm_(algorithm) {}
 
   Step Charge(int64_t cost, int64_t now_ns, Receipt* receipt) {
-    if constexpr (kWindow) return algorithm_.Charge(&state_, cost, {now_ns, 0}, 0, receipt);
-    else return algorithm_.Charge(&state_, cost, now_ns, receipt);
+    if constexpr (kWindow)
+      return algorithm_.Charge(&state_, cost, {now_ns, 0}, 0, receipt);
+    else
+      return algorithm_.Charge(&state_, cost, now_ns, receipt);
   }
   Step Test(int64_t cost, int64_t now_ns) {
-    if constexpr (kWindow) return algorithm_.Test(state_, cost, {now_ns, 0}, 0);
+    if constexpr (kWindow)
+      return algorithm_.Test(state_, cost, {now_ns, 0}, 0);
     else if constexpr (requires { algorithm_.Test(state_, cost, now_ns); })
       return algorithm_.Test(state_, cost, now_ns);
-    else return algorithm_.Test(&state_, cost, now_ns);
+    else
+      return algorithm_.Test(&state_, cost, now_ns);
   }
   void Settle(Receipt receipt, int64_t reserved, int64_t actual, int64_t now_ns) {
     const int64_t delta = reserved - actual;
@@ -75,7 +79,8 @@ TEST(AlgorithmsPropertyTest, SlidingCounterAndItsStrictVariantAreTheModel) {
   EXPECT_TRUE(rc::check("sliding counter", [](const ModelOps& ops, uint64_t pick) {
     const MeterSpec spec = PickSpec(Algorithm::kSlidingCounter, pick);
     const auto meter = *Meter::Compile(spec);
-    spec.strict ? Compare(meter->strict_counter(), spec, ops) : Compare(meter->counter(), spec, ops);
+    spec.strict ? Compare(meter->strict_counter(), spec, ops)
+                : Compare(meter->counter(), spec, ops);
   }));
 }
 
@@ -89,9 +94,10 @@ TEST(AlgorithmsPropertyTest, FixedWindowIsTheModel) {
 // In no true window do the log and the strict counter admit more than the limit.
 TEST(AlgorithmsPropertyTest, NoTrueWindowHoldsMoreThanTheLimit) {
   EXPECT_TRUE(rc::check("true windows", [](const ModelOps& ops, bool strict) {
-    const MeterSpec spec{.algorithm = strict ? Algorithm::kSlidingCounter : Algorithm::kSlidingWindow,
-                         .rate = {.units = 10, .period = std::chrono::nanoseconds(1003)},
-                         .strict = strict};
+    const MeterSpec spec{
+        .algorithm = strict ? Algorithm::kSlidingCounter : Algorithm::kSlidingWindow,
+        .rate = {.units = 10, .period = std::chrono::nanoseconds(1003)},
+        .strict = strict};
     const auto meter = *Meter::Compile(spec);
     SlidingLogState log;
     StrictCounterState counter;
@@ -110,8 +116,8 @@ TEST(AlgorithmsPropertyTest, NoTrueWindowHoldsMoreThanTheLimit) {
   }));
 }
 
-// Time that goes back, or differs between callers: by the callers' own clocks, no interval ever sees more than the
-// capacity and what is refilled in it.
+// Time that goes back, or differs between callers: by the callers' own clocks, no interval ever
+// sees more than the capacity and what is refilled in it.
 TEST(AlgorithmsPropertyTest, StaleTimeNeverAdmitsMore) {
   EXPECT_TRUE(rc::check("stale time", [](const ModelOps& ops, uint64_t pick) {
     const MeterSpec spec = PickSpec(Algorithm::kTokenBucket, pick);

@@ -363,8 +363,8 @@ TEST(CalendarTest, Case51_YesterdayDoesNotCount) {
   EXPECT_EQ(step.remaining, 97);
 }
 
-// Every window of two years in zones with all sorts of clock changes: they follow each other without gap or overlap,
-// and hold every instant that they are asked for.
+// Every window of two years in zones with all sorts of clock changes: they follow each other
+// without gap or overlap, and hold every instant that they are asked for.
 TEST(CalendarTest, WindowsPartitionTime) {
   for (const char* zone : {"UTC", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe",
                            "America/Havana", "Asia/Kolkata", "Africa/Casablanca"}) {
@@ -444,11 +444,9 @@ TEST(MeterTest, RefusesWhatCannotBeCounted) {
   ExpectInvalid({.algorithm = Algorithm::kSlidingWindow, .rate = {.units = 1'000'001}},
                 "rate.units:");
   ExpectInvalid({.rate = {.units = 1, .burst = 1}, .strict = true}, "strict:");
-  ExpectInvalid({.algorithm = Algorithm::kSlidingCounter,
-                 .rate = {.units = 1},
-                 .strict = true,
-                 .buckets = 1},
-                "buckets:");
+  ExpectInvalid(
+      {.algorithm = Algorithm::kSlidingCounter, .rate = {.units = 1}, .strict = true, .buckets = 1},
+      "buckets:");
   ExpectInvalid({.rate = {.units = 1, .burst = 1}, .alignment = Alignment::kDay}, "alignment:");
   ExpectInvalid({.algorithm = Algorithm::kFixedWindow,
                  .rate = {.units = 1},
@@ -464,8 +462,9 @@ TEST(MeterTest, PicksThePackedFormWhereTheRateAllows) {
   EXPECT_EQ(form({.rate = {.units = 99'991, .period = 1min, .burst = 5}}), Form::kExactBucket);
   EXPECT_EQ(form({.algorithm = Algorithm::kFixedWindow, .rate = {.units = 5, .period = 1min}}),
             Form::kPackedWindow);
-  EXPECT_EQ(form({.algorithm = Algorithm::kFixedWindow, .rate = {.units = kMaxUnits, .period = 1s}}),
-            Form::kWindow);
+  EXPECT_EQ(
+      form({.algorithm = Algorithm::kFixedWindow, .rate = {.units = kMaxUnits, .period = 1s}}),
+      Form::kWindow);
 }
 
 }  // namespace

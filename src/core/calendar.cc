@@ -41,7 +41,8 @@ local_days NextFirstDay(Alignment alignment, local_days first) {
   }
 }
 
-// Where a clock change swallows or repeats midnight, the day starts at the earliest instant that is not before it.
+// Where a clock change swallows or repeats midnight, the day starts at the earliest instant that is
+// not before it.
 int64_t StartSec(const date::time_zone* zone, local_days day) {
   return zone->to_sys(date::local_seconds(day), date::choose::earliest).time_since_epoch().count();
 }

@@ -1,10 +1,11 @@
-// Calendar windows of a time zone: which day, week, month ... an instant lies in, and when that ends.
+// Calendar windows of a time zone: which day, week, month ... an instant lies in, and when that
+// ends.
 //
-//   Result<std::unique_ptr<CalendarWindows>> month = CalendarWindows::Make(Alignment::kMonth, "Europe/Berlin");
-//   CalendarWindows::Window window = (*month)->At(now.wall_ns / 1'000'000'000);
+//   Result<std::unique_ptr<CalendarWindows>> month = CalendarWindows::Make(Alignment::kMonth,
+//   "Europe/Berlin"); CalendarWindows::Window window = (*month)->At(now.wall_ns / 1'000'000'000);
 //
-// Thread safety: At may be called from any thread; it keeps the current window in one atomic word, so the calendar is
-// computed once per window and not once per decision.
+// Thread safety: At may be called from any thread; it keeps the current window in one atomic word,
+// so the calendar is computed once per window and not once per decision.
 #pragma once
 
 #include <atomic>

@@ -6,11 +6,13 @@ namespace weir::core {
 
 FixedWindow::FixedWindow(int64_t limit, int64_t length_ns, const CalendarWindows* calendar)
     : limit_(limit), length_ns_(length_ns), calendar_(calendar) {
-  // The largest index: a calendar window's start before the year 2242, or twice the horizon in windows.
+  // The largest index: a calendar window's start before the year 2242, or twice the horizon in
+  // windows.
   const uint64_t top = calendar != nullptr ? uint64_t{1} << 33
                                            : static_cast<uint64_t>(2 * kHorizonNs / length_ns + 2);
   const int bits = 62 - static_cast<int>(std::bit_width(top));
-  // Room for debt of several times the limit; beyond it the count stays at its largest until the window ends.
+  // Room for debt of several times the limit; beyond it the count stays at its largest until the
+  // window ends.
   if (limit < int64_t{1} << 55 && (int64_t{1} << std::max(bits, 0)) >= 4 * (limit + 1)) {
     count_bits_ = bits;
     count_mask_ = (int64_t{1} << bits) - 1;

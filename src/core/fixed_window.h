@@ -1,5 +1,6 @@
-// Fixed window: one count per window, up to twice the limit across an edge. Windows are shifted per key, so that
-// not every counter starts afresh in the same instant, or follow the calendar of a time zone.
+// Fixed window: one count per window, up to twice the limit across an edge. Windows are shifted per
+// key, so that not every counter starts afresh in the same instant, or follow the calendar of a
+// time zone.
 //
 //   FixedWindow window(/*limit=*/5, /*length_ns=*/60'000'000'000);
 //   FixedWindow::State state;
@@ -31,7 +32,8 @@ class FixedWindow {
   using State = FixedWindowState;
 
   FixedWindow() = default;
-  // `calendar`, not owned, may be null. REQUIRES: limit > 0, length_ns > 0 (unused with a calendar).
+  // `calendar`, not owned, may be null. REQUIRES: limit > 0, length_ns > 0 (unused with a
+  // calendar).
   FixedWindow(int64_t limit, int64_t length_ns, const CalendarWindows* calendar = nullptr);
 
   Step Charge(State* state, int64_t cost, Now now, uint64_t spread,
@@ -55,7 +57,8 @@ class FixedWindow {
   // Counts units whatever remains. The debt lasts as long as the window.
   void Overrun(State* state, int64_t units, Now now, uint64_t spread) const;
 
-  // The state under this window with the units that `state` has used under `from`, if that window still runs.
+  // The state under this window with the units that `state` has used under `from`, if that window
+  // still runs.
   State Carry(State state, const FixedWindow& from, Now now, uint64_t spread) const;
   int64_t Used(State state, Now now, uint64_t spread) const {
     Roll(&state, SpanOf(now, spread).index);
@@ -66,7 +69,8 @@ class FixedWindow {
   }
   int64_t limit() const { return limit_; }
 
-  // One int64 for both, when index and count fit: the count in the low bits. Its zero is "nothing used".
+  // One int64 for both, when index and count fit: the count in the low bits. Its zero is "nothing
+  // used".
   bool packable() const { return count_bits_ > 0; }
   int64_t Pack(State state) const {
     return state.index << count_bits_ | std::min(state.count, count_mask_);
@@ -94,7 +98,8 @@ class FixedWindow {
     if (state->index < index) *state = {index, 0};
   }
   int64_t EndOf(const State& state, const Span& span) const {
-    if (state.index == span.index) [[likely]] return span.end_ns;
+    if (state.index == span.index) [[likely]]
+      return span.end_ns;
     if (calendar_ != nullptr) return calendar_->At(state.index).end_sec * kSecondNs;
     return span.end_ns + (state.index - span.index) * length_ns_;
   }
@@ -102,7 +107,9 @@ class FixedWindow {
     const bool allowed = cost == 0 || state.count + cost <= limit_;
     const int64_t left_ns = EndOf(state, span) - span.now_ns;
     return {allowed, std::max<int64_t>(limit_ - state.count, 0), state.count > 0 ? left_ns : 0,
-            allowed ? 0 : cost > limit_ ? kNever : left_ns};
+            allowed         ? 0
+            : cost > limit_ ? kNever
+                            : left_ns};
   }
 
   static constexpr int64_t kSecondNs = 1'000'000'000;

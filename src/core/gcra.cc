@@ -110,9 +110,9 @@ int64_t ExactBucket::Used(const State& state, int64_t now_ns) const {
   return Clamp64(CeilDiv(std::max<Int128>(Level(state, now_ns), 0), period_ns_));
 }
 
-// One period of time is worth `units` units, so (base, used) and (base + period, used - units) are the same instant of
-// refill. Keep `used` small and at least 0, and `base` at most a period behind and never ahead of the clock, unless the
-// clock itself went back.
+// One period of time is worth `units` units, so (base, used) and (base + period, used - units) are
+// the same instant of refill. Keep `used` small and at least 0, and `base` at most a period behind
+// and never ahead of the clock, unless the clock itself went back.
 void ExactBucket::Normalize(State* state, int64_t now_ns) const {
   if (Full(*state, now_ns)) {
     if (state->base_ns < now_ns || state->used < 0) *state = {now_ns, 0};

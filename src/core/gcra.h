@@ -1,19 +1,19 @@
-// Token bucket by GCRA: `burst` units of capacity, refilled continuously at units/period. Two exact forms of one
-// algorithm.
+// Token bucket by GCRA: `burst` units of capacity, refilled continuously at units/period. Two exact
+// forms of one algorithm.
 //
-// TickBucket: the emission interval T = period/units is p/q ns in lowest terms and q is small, so one int64 holds the
-// state exactly: the theoretical arrival time `tat` in ticks of 1/q ns. Its zero is "full".
-// ExactBucket: any rate. The state is (base, used): `used` units taken since `base`. `base` never runs ahead of the
-// clock that wrote it, so a clock fault shows in `base` and a debt in `used`, and healing the one forgives none of the
-// other.
+// TickBucket: the emission interval T = period/units is p/q ns in lowest terms and q is small, so
+// one int64 holds the state exactly: the theoretical arrival time `tat` in ticks of 1/q ns. Its
+// zero is "full". ExactBucket: any rate. The state is (base, used): `used` units taken since
+// `base`. `base` never runs ahead of the clock that wrote it, so a clock fault shows in `base` and
+// a debt in `used`, and healing the one forgives none of the other.
 //
 //   TickBucket bucket = *TickBucket::Fit({.units = 300, .period = 60s, .burst = 50});
 //   int64_t tat = 0;
 //   Step step = bucket.Charge(&tat, /*cost=*/1, now.mono_ns);
 //
-// In all of core: a denial leaves the state alone; cost 0 peeks and is always allowed; a cost above the capacity is
-// never admissible; a stale `now` is stricter on the caller that brings it and changes nothing for others.
-// REQUIRES: cost in [0, kMaxUnits]; now_ns in [0, kHorizonNs].
+// In all of core: a denial leaves the state alone; cost 0 peeks and is always allowed; a cost above
+// the capacity is never admissible; a stale `now` is stricter on the caller that brings it and
+// changes nothing for others. REQUIRES: cost in [0, kMaxUnits]; now_ns in [0, kHorizonNs].
 //
 // Thread safety: the classes are immutable; a state is owned by its caller.
 #pragma once
@@ -34,8 +34,8 @@ class TickBucket {
  public:
   using State = int64_t;
 
-  // Bounds under which no sum below can overflow: now in ticks stays below 2^62 (q * kHorizonNs), tau below 2^60, and
-  // debt saturates at kTatMax, so base + cost * p < 2^63.
+  // Bounds under which no sum below can overflow: now in ticks stays below 2^62 (q * kHorizonNs),
+  // tau below 2^60, and debt saturates at kTatMax, so base + cost * p < 2^63.
   static constexpr int64_t kMaxQ = 64;
   static constexpr int64_t kMaxTauTicks = int64_t{1} << 60;
   static constexpr int64_t kTatMax = (int64_t{1} << 62) + (int64_t{1} << 60);
@@ -49,13 +49,24 @@ class TickBucket {
     const int64_t base = std::max(*tat, now);
     if (cost == 0) return Allowed(base - now);
     const int64_t next = base + cost * p_;
-    if (cost > burst_ || next - now > tau_) [[unlikely]] return Denied(cost, base - now);
+    if (cost > burst_ || next - now > tau_) [[unlikely]]
+      return Denied(cost, base - now);
     *tat = next;
     if (receipt != nullptr) *receipt = {next, 0};
     return Allowed(next - now);
   }
 
-  // What Charge would say of `cost`, with `remaining` and `reset_after_ns` as they stand without it.
+  // Charge without its report: whether `cost` > 0 passes, and then *tat moves on.
+  bool Take(int64_t* tat, int64_t cost, int64_t now_ns) const {
+    const int64_t now = now_ns * q_;
+    const int64_t next = std::max(*tat, now) + cost * p_;
+    if (cost > burst_ || next - now > tau_) return false;
+    *tat = next;
+    return true;
+  }
+
+  // What Charge would say of `cost`, with `remaining` and `reset_after_ns` as they stand without
+  // it.
   Step Test(int64_t tat, int64_t cost, int64_t now_ns) const {
     const int64_t now = now_ns * q_;
     const int64_t ahead = std::max(tat, now) - now;
@@ -63,13 +74,14 @@ class TickBucket {
     return Allowed(ahead);
   }
 
-  // Gives back `units` of a charge, at most what time has not given back since: min(units * T, max(0, A - now)).
-  // Returns the ticks taken off; 0 changes nothing.
+  // Gives back `units` of a charge, at most what time has not given back since: min(units * T,
+  // max(0, A - now)). Returns the ticks taken off; 0 changes nothing.
   int64_t Refund(int64_t* tat, Receipt receipt, int64_t units, int64_t now_ns) const;
   // Adds units whatever remains: debt, repaid by waiting.
   void Overrun(int64_t* tat, int64_t units, int64_t now_ns) const;
 
-  // The state under this bucket that has as many units used as `tat` has under `from`, rounded up by less than a tick.
+  // The state under this bucket that has as many units used as `tat` has under `from`, rounded up
+  // by less than a tick.
   int64_t Carry(int64_t tat, const TickBucket& from, int64_t now_ns) const;
   // Used units, rounded up; and the state that has so many used.
   int64_t Used(int64_t tat, int64_t now_ns) const {
@@ -102,7 +114,8 @@ class TickBucket {
 
 struct ExactBucketState {
   int64_t base_ns = 0;
-  int64_t used = 0;  // Units taken since base; time since base counts against it. Bounded by burst + debt + units.
+  int64_t used = 0;  // Units taken since base; time since base counts against it. Bounded by burst
+                     // + debt + units.
 };
 
 class ExactBucket {
@@ -121,9 +134,10 @@ class ExactBucket {
   // True when it gave something back.
   bool Refund(State* state, Receipt receipt, int64_t units, int64_t now_ns) const;
   void Overrun(State* state, int64_t units, int64_t now_ns) const;
-  // Brings a base back that is more than kHealSlackNs ahead of the clock; what was used, debt included, stays used.
-  // For stores whose clock can jump; true when it changed something. A store on a monotonic clock must not call it: a
-  // thread that was paused for longer would then forgive what others took.
+  // Brings a base back that is more than kHealSlackNs ahead of the clock; what was used, debt
+  // included, stays used. For stores whose clock can jump; true when it changed something. A store
+  // on a monotonic clock must not call it: a thread that was paused for longer would then forgive
+  // what others took.
   bool Heal(State* state, int64_t now_ns) const;
 
   int64_t Used(const State& state, int64_t now_ns) const;

@@ -1,4 +1,5 @@
-// 128-bit integers and the few divisions that rates need, so that no product of a rate, a burst and a period overflows.
+// 128-bit integers and the few divisions that rates need, so that no product of a rate, a burst and
+// a period overflows.
 //
 //   int64_t ns = Clamp64(CeilDiv(Int128{units} * period_ns, per_period));
 //

@@ -59,8 +59,8 @@ std::optional<Error> CheckOptions(const MeterSpec& spec) {
   if (spec.strict && spec.algorithm != Algorithm::kSlidingCounter) {
     return invalid("strict: only sliding_counter has a strict variant");
   }
-  if (spec.strict && (spec.buckets < StrictCounter::kMinBuckets ||
-                      spec.buckets > StrictCounter::kMaxBuckets)) {
+  if (spec.strict &&
+      (spec.buckets < StrictCounter::kMinBuckets || spec.buckets > StrictCounter::kMaxBuckets)) {
     return invalid(fmt::format("buckets: must be between {} and {}, is {}",
                                StrictCounter::kMinBuckets, StrictCounter::kMaxBuckets,
                                spec.buckets));

@@ -1,7 +1,9 @@
-// A Meter is a limit's rate, compiled: checked once, so that a decision multiplies without a thought of overflow.
+// A Meter is a limit's rate, compiled: checked once, so that a decision multiplies without a
+// thought of overflow.
 //
 //   Result<std::unique_ptr<const Meter>> meter = Meter::Compile(
-//       {.algorithm = Algorithm::kTokenBucket, .rate = {.units = 300, .period = 1min, .burst = 50}});
+//       {.algorithm = Algorithm::kTokenBucket, .rate = {.units = 300, .period = 1min, .burst =
+//       50}});
 //   if (!meter) return std::unexpected(meter.error());   // "rate.period: must be ..."
 //
 // Thread safety: immutable; every method may be called from any thread.
@@ -27,18 +29,21 @@ namespace weir::core {
 
 struct MeterSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
-  // units 0 denies every call that costs something. burst: the token bucket's capacity, at least 1 (REQUIRED there);
-  // elsewhere units or 0. parallel: units is the number of slots, and the period has no meaning.
+  // units 0 denies every call that costs something. burst: the token bucket's capacity, at least 1
+  // (REQUIRED there); elsewhere units or 0. parallel: units is the number of slots, and the period
+  // has no meaning.
   Rate rate;
   bool strict = false;                     // sliding_counter only: at most N in every true window.
   int buckets = 10;                        // sliding_counter with strict only: 2 to 64.
-  Alignment alignment = Alignment::kNone;  // fixed_window only: a window is one calendar period, whatever rate.period.
+  Alignment alignment = Alignment::kNone;  // fixed_window only: a window is one calendar period,
+                                           // whatever rate.period.
   std::string timezone = "UTC";            // IANA name; read with an alignment only.
 
   friend bool operator==(const MeterSpec&, const MeterSpec&) = default;
 };
 
-// Which state a meter keeps per key. The packed forms hold it in one int64 whose zero is "full quota".
+// Which state a meter keeps per key. The packed forms hold it in one int64 whose zero is "full
+// quota".
 enum class Form : uint8_t {
   kDenyAll,       // units 0: no state.
   kTickBucket,    // packed
@@ -53,8 +58,8 @@ enum class Form : uint8_t {
 
 class Meter {
  public:
-  // kInvalidArgument names the field of the spec. `id` is the caller's own number for this meter. May read the zone's
-  // file; allocates.
+  // kInvalidArgument names the field of the spec. `id` is the caller's own number for this meter.
+  // May read the zone's file; allocates.
   static Result<std::unique_ptr<const Meter>> Compile(const MeterSpec& spec, uint16_t id = 0);
 
   Form form() const { return form_; }

@@ -1,11 +1,13 @@
-// Calls in flight at once: each holds a lease with an id and an expiry, so that a caller that crashed frees its slot.
+// Calls in flight at once: each holds a lease with an id and an expiry, so that a caller that
+// crashed frees its slot.
 //
 //   Parallel parallel(/*limit=*/10);
 //   Parallel::State state;
-//   Step step = parallel.Acquire(&state, {.id = 7, .units = 1, .expires_ns = now.mono_ns + ttl_ns}, now.mono_ns);
-//   parallel.Release(&state, 7);
+//   Step step = parallel.Acquire(&state, {.id = 7, .units = 1, .expires_ns = now.mono_ns + ttl_ns},
+//   now.mono_ns); parallel.Release(&state, 7);
 //
-// Thread safety: immutable; a state is owned by its caller. Acquire may allocate. Memory: 24 bytes per lease.
+// Thread safety: immutable; a state is owned by its caller. Acquire may allocate. Memory: 24 bytes
+// per lease.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ Step SlidingCounter::Describe(const State& state, bool allowed, int64_t cost,
   const int64_t elapsed = Elapsed(state, now_ns);
   // How far a stale `now` lies before the window that it is judged in.
   const int64_t before = elapsed == 0 ? state.index * length_ns_ - now_ns : 0;
-  const Int128 room = Int128{limit_ - state.current} * length_ns_ -
-                      Int128{state.previous} * (length_ns_ - elapsed);
+  const Int128 room =
+      Int128{limit_ - state.current} * length_ns_ - Int128{state.previous} * (length_ns_ - elapsed);
   Step step;
   step.allowed = allowed;
   step.remaining = room <= 0 ? 0 : static_cast<int64_t>(room / length_ns_);

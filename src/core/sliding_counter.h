@@ -1,9 +1,9 @@
 // Sliding window counter: two counts instead of a log.
 //
-// SlidingCounter weighs the previous window by the part of it that the sliding window still covers. It assumes even
-// traffic in that window: a true window can see up to 2 * limit - 1 units.
-// StrictCounter cuts the window into sub-buckets and counts the oldest, partly covered one in full: at most `limit` in
-// every true window, and units come back at most one sub-bucket late.
+// SlidingCounter weighs the previous window by the part of it that the sliding window still covers.
+// It assumes even traffic in that window: a true window can see up to 2 * limit - 1 units.
+// StrictCounter cuts the window into sub-buckets and counts the oldest, partly covered one in full:
+// at most `limit` in every true window, and units come back at most one sub-bucket late.
 //
 //   SlidingCounter counter(/*limit=*/100, /*length_ns=*/60'000'000'000);
 //   SlidingCounter::State state;
@@ -11,7 +11,8 @@
 //
 // Windows and sub-buckets start at multiples of their length on the monotonic clock.
 //
-// Thread safety: immutable; a state is owned by its caller. StrictCounter's first Charge on a state allocates.
+// Thread safety: immutable; a state is owned by its caller. StrictCounter's first Charge on a state
+// allocates.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +58,9 @@ class SlidingCounter {
 };
 
 struct StrictCounterState {
-  int64_t index = 0;            // Of the current sub-bucket.
-  std::vector<int64_t> counts;  // The count of sub-bucket i at i mod size; empty before the first charge.
+  int64_t index = 0;  // Of the current sub-bucket.
+  std::vector<int64_t>
+      counts;  // The count of sub-bucket i at i mod size; empty before the first charge.
 };
 
 class StrictCounter {

@@ -10,7 +10,8 @@ void SlidingLog::Prune(State* state, int64_t now_ns) const {
     state->total -= runs[state->head].units;
     ++state->head;
   }
-  // Move the rest down once it is the smaller half: amortised constant, and memory follows the window.
+  // Move the rest down once it is the smaller half: amortised constant, and memory follows the
+  // window.
   if (state->head > 16 && state->head * 2 >= runs.size()) {
     runs.erase(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(state->head));
     state->head = 0;

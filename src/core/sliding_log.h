@@ -1,5 +1,6 @@
-// Sliding window log: at most `limit` units in every window of the length, exactly. It keeps the admitted charges of
-// one window, as runs of (time, units): memory up to 16 bytes per unit of the limit and key, so the limit is capped.
+// Sliding window log: at most `limit` units in every window of the length, exactly. It keeps the
+// admitted charges of one window, as runs of (time, units): memory up to 16 bytes per unit of the
+// limit and key, so the limit is capped.
 //
 //   SlidingLog log(/*limit=*/100, /*length_ns=*/1'000'000'000);
 //   SlidingLog::State state;
@@ -23,7 +24,7 @@ struct SlidingLogState {
   };
   std::vector<Run> runs;  // In order of time from `head` on; what lies before has left the window.
   size_t head = 0;
-  int64_t total = 0;      // Units from head on.
+  int64_t total = 0;  // Units from head on.
 };
 
 class SlidingLog {

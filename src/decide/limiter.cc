@@ -238,10 +238,8 @@ Result<void> Limiter::ReloadFile(const std::string& path) {
 }
 
 bool Bucket::Allow(std::string_view key, int64_t cost, Instant now) const {
-  if (!InRange(cost)) return false;
-  const store::Charge charge{.meter = state_->meter, .key = state_->KeyOf(key), .cost = cost};
-  store::Outcome outcome;
-  return state_->store->Decide({&charge, 1}, {&outcome, 1}, NowOf(now), store::Mode::kCharge);
+  if (cost <= 0 || !InRange(cost)) return cost == 0;
+  return state_->store->Allow(*state_->meter, state_->KeyOf(key), cost, NowOf(now));
 }
 
 bool Bucket::Allow(std::string_view key, int64_t cost) const {

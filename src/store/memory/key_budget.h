@@ -2,7 +2,8 @@
 //
 //   if (!budget.TryTake()) { /* replace an entry instead */ }
 //
-// Thread safety: any thread. The count never exceeds the bound, not even for an instant that a taker could act on.
+// Thread safety: any thread. The count never exceeds the bound, not even for an instant that a
+// taker could act on.
 #pragma once
 
 #include <atomic>

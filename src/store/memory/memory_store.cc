@@ -10,7 +10,8 @@ using core::Form;
 using Found = NarrowTable::Found;
 using Inserted = NarrowTable::Inserted;
 
-// Making room and then losing it to others is bounded: after so many times the store counts as full.
+// Making room and then losing it to others is bounded: after so many times the store counts as
+// full.
 constexpr int kRoomAttempts = 8;
 
 bool IsCharged(const Charge& charge, const core::Step& step) {
@@ -88,16 +89,22 @@ void MemoryStore::AnswerFull(const Charge& charge, Outcome* outcome) const {
   outcome->charged = false;
   outcome->tracked = false;
   if (on_full_ == OnFull::kOpen) return;  // The step is what a fresh counter said.
-  outcome->step = {false, 0, kFullRetryNs, charge.cost > charge.meter->quota() ? core::kNever
-                                                                               : kFullRetryNs};
+  outcome->step = {false, 0, kFullRetryNs,
+                   charge.cost > charge.meter->quota() ? core::kNever : kFullRetryNs};
 }
 
 bool MemoryStore::MakeRoom(Inserted why, Key128 key, core::Now now) {
   return why == Inserted::kNoBudget && wide_.EvictOne(key, now);
 }
 
-// The key has no entry in the table. Where its state may be in the map, under a rate that does not pack, the shard's
-// lock makes the move of the units one step for everybody who looks for the key.
+bool MemoryStore::AllowAbsent(const core::Meter& meter, Key128 key, int64_t cost, core::Now now) {
+  const Charge charge{.meter = &meter, .key = key, .cost = cost};
+  Outcome outcome;
+  return Decide({&charge, 1}, {&outcome, 1}, now, Mode::kCharge);
+}
+
+// The key has no entry in the table. Where its state may be in the map, under a rate that does not
+// pack, the shard's lock makes the move of the units one step for everybody who looks for the key.
 void MemoryStore::ChargeAbsentPacked(const Charge& charge, Outcome* outcome, core::Now now) {
   const core::Meter& meter = *charge.meter;
   const Key128 key = charge.key;
@@ -167,8 +174,8 @@ ShardedMap::Entry* MemoryStore::FindWide(ShardedMap::Shard* shard, const core::M
     return entry;
   }
   if (entry->meter != &meter) {
-    entry->state = CarryWide(*entry->meter, meter, std::move(entry->state), now,
-                             ShardedMap::Spread(key));
+    entry->state =
+        CarryWide(*entry->meter, meter, std::move(entry->state), now, ShardedMap::Spread(key));
     entry->meter = &meter;
   }
   return entry;

@@ -6,9 +6,10 @@
 //   Outcome outcome;
 //   bool allowed = store.Decide({&charge, 1}, {&outcome, 1}, now, Mode::kCharge);
 //
-// Thread safety: every method may be called from any number of threads. Ownership: the store owns its meters and its
-// memory (mapped at construction, touched as keys come). Decide takes no lock and allocates nothing when all its meters
-// are packed (meter.h), except for a new key in a store that also knows rates that are not.
+// Thread safety: every method may be called from any number of threads. Ownership: the store owns
+// its meters and its memory (mapped at construction, touched as keys come). Decide takes no lock
+// and allocates nothing when all its meters are packed (meter.h), except for a new key in a store
+// that also knows rates that are not.
 #pragma once
 
 #include <atomic>
@@ -37,14 +38,16 @@ class MemoryStore {
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
 
-  // The meter of these parameters, compiled on first sight; it lives as long as the store. Equal specs give the same
-  // pointer. kInvalidArgument names the field; kResourceExhausted after 65,000 distinct specs.
+  // The meter of these parameters, compiled on first sight; it lives as long as the store. Equal
+  // specs give the same pointer. kInvalidArgument names the field; kResourceExhausted after 65,000
+  // distinct specs.
   Result<const core::Meter*> Intern(const core::MeterSpec& spec);
 
-  // Decides all charges together: true when every enforced one passes, and then each of them is charged (and each
-  // shadow one that passes by itself); otherwise none is, and a denial leaves no trace. A charge that another thread
-  // overtakes is undone, which can deny others for an instant and never admits too many.
-  // REQUIRES: outcomes.size() == charges.size(); costs in [0, kMaxUnits]; keys differ among the charges.
+  // Decides all charges together: true when every enforced one passes, and then each of them is
+  // charged (and each shadow one that passes by itself); otherwise none is, and a denial leaves no
+  // trace. A charge that another thread overtakes is undone, which can deny others for an instant
+  // and never admits too many. REQUIRES: outcomes.size() == charges.size(); costs in [0,
+  // kMaxUnits]; keys differ among the charges.
   bool Decide(std::span<const Charge> charges, std::span<Outcome> outcomes, core::Now now,
               Mode mode) {
     assert(charges.size() == outcomes.size());
@@ -55,16 +58,34 @@ class MemoryStore {
     return DecideAll(charges, outcomes, now, mode);
   }
 
-  // Starts loading what Decide will read for this charge: with a batch at hand, call it some decisions ahead.
+  // Decide for one enforced charge of which only the answer matters: the same answer, without the
+  // report that costs divisions. REQUIRES: 0 < cost <= kMaxUnits.
+  bool Allow(const core::Meter& meter, Key128 key, int64_t cost, core::Now now) {
+    if (meter.form() == core::Form::kTickBucket) [[likely]] {
+      const core::TickBucket& bucket = meter.tick_bucket();
+      bool allowed = false;
+      const auto step = [&](int64_t state, int64_t* next) {
+        *next = state;
+        return allowed = bucket.Take(next, cost, now.mono_ns);
+      };
+      if (narrow_.Update(meter, key, now, step) == NarrowTable::Found::kYes) [[likely]]
+        return allowed;
+    }
+    return AllowAbsent(meter, key, cost, now);
+  }
+
+  // Starts loading what Decide will read for this charge: with a batch at hand, call it some
+  // decisions ahead.
   void Prefetch(const Charge& charge) const { narrow_.Prefetch(charge.key); }
 
   // What a charge of `cost` would be told; changes nothing. Cost 0 reads the state.
   core::Step Peek(const core::Meter& meter, Key128 key, int64_t cost, core::Now now);
 
-  // Replaces the reserved cost by the actual one. What was not used comes back as far as time has not given it back
-  // already; an overrun is charged whatever remains, as debt. Ends a parallel lease. False: there was nothing to change
-  // (the counter is gone, or its window is over), or a debt found the store full.
-  // Settle each receipt once; only leases can tell a second time. REQUIRES: 0 <= reserved, actual <= kMaxUnits.
+  // Replaces the reserved cost by the actual one. What was not used comes back as far as time has
+  // not given it back already; an overrun is charged whatever remains, as debt. Ends a parallel
+  // lease. False: there was nothing to change (the counter is gone, or its window is over), or a
+  // debt found the store full. Settle each receipt once; only leases can tell a second time.
+  // REQUIRES: 0 <= reserved, actual <= kMaxUnits.
   bool Settle(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t reserved,
               int64_t actual, core::Now now);
   // Settle with nothing used.
@@ -81,7 +102,8 @@ class MemoryStore {
 
   // Keys whose quota is not full. Scans the tables: for metrics, not for the request path.
   int64_t TrackedKeys(core::Now now) const;
-  // Slots of the bound that are taken, by full-quota entries that nobody has replaced yet too. Cheap.
+  // Slots of the bound that are taken, by full-quota entries that nobody has replaced yet too.
+  // Cheap.
   int64_t TakenKeys() const { return budget_.taken(); }
   // The table as mapped (touched or not), and the map as it stands.
   int64_t MemoryBytes() const;
@@ -105,6 +127,7 @@ class MemoryStore {
     }
     outcome->charged = outcome->step.allowed && charge.cost > 0;
   }
+  bool AllowAbsent(const core::Meter& meter, Key128 key, int64_t cost, core::Now now);
   void ChargeAbsentPacked(const Charge& charge, Outcome* outcome, core::Now now);
   bool MakeRoom(NarrowTable::Inserted why, Key128 key, core::Now now);
   void AnswerFull(const Charge& charge, Outcome* outcome) const;
@@ -119,7 +142,8 @@ class MemoryStore {
                     core::Now now);
   bool SettleWide(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,
                   core::Now now);
-  // The key's entry in a locked shard, its state under `meter`; units used under a packed rate move over. Null: none.
+  // The key's entry in a locked shard, its state under `meter`; units used under a packed rate move
+  // over. Null: none.
   ShardedMap::Entry* FindWide(ShardedMap::Shard* shard, const core::Meter& meter, Key128 key,
                               core::Now now);
   int64_t TakeUsedFromNarrow(const core::Meter& meter, Key128 key, core::Now now);
@@ -129,7 +153,8 @@ class MemoryStore {
   MeterRegistry registry_;
   NarrowTable narrow_;
   ShardedMap wide_;
-  // Some bucket or window of this store is too wide to pack, so a key may have its state in either table.
+  // Some bucket or window of this store is too wide to pack, so a key may have its state in either
+  // table.
   std::atomic<bool> mixed_{false};
 };
 

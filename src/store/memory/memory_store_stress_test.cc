@@ -1,5 +1,5 @@
-// Several threads on the same keys, in tables so small that entries are made, replaced and carried over all the time.
-// Built to run under ThreadSanitizer too.
+// Several threads on the same keys, in tables so small that entries are made, replaced and carried
+// over all the time. Built to run under ThreadSanitizer too.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,9 +22,7 @@ core::MeterSpec Bucket(int64_t units) {
 }
 
 // Keys as a hasher would give them.
-Key128 KeyOf(uint64_t number) {
-  return base::KeyHasher(99).Begin("stress").Add(number).Finish();
-}
+Key128 KeyOf(uint64_t number) { return base::KeyHasher(99).Begin("stress").Add(number).Finish(); }
 
 template <typename Work>
 void OnThreads(Work work) {
@@ -62,8 +60,8 @@ TEST(MemoryStoreStressTest, EvictionNeverFreesAnExhaustedKey) {
   constexpr int64_t kLimit = 50;
   MemoryStore store({.max_keys = 24});
   const core::Meter* kept = *store.Intern(Bucket(kLimit));
-  const core::Meter* flood = *store.Intern(
-      {.rate = {.units = 1000, .period = std::chrono::seconds(1), .burst = 1000}});
+  const core::Meter* flood =
+      *store.Intern({.rate = {.units = 1000, .period = std::chrono::seconds(1), .burst = 1000}});
   std::atomic<int64_t> passed[kKept] = {};
   for (uint64_t key = 0; key < kKept; ++key) {
     for (int64_t i = 0; i < kLimit - 1; ++i) passed[key] += Take(&store, kept, KeyOf(key));
@@ -83,8 +81,8 @@ TEST(MemoryStoreStressTest, EvictionNeverFreesAnExhaustedKey) {
   EXPECT_LE(store.TakenKeys(), 24);
 }
 
-// Threads charge the same keys under rates that change under them: the used units go along, so no more passes than the
-// largest of the limits. The third rate lives in the other table.
+// Threads charge the same keys under rates that change under them: the used units go along, so no
+// more passes than the largest of the limits. The third rate lives in the other table.
 TEST(MemoryStoreStressTest, ChangingRatesNeverAdmitMore) {
   for (const int64_t third : {300, 99'991}) {
     constexpr uint64_t kKeys = 6;
@@ -114,8 +112,9 @@ TEST(MemoryStoreStressTest, Case32_AllOrNothingUnderContention) {
   MemoryStore store({.max_keys = 64});
   const core::Meter* own = *store.Intern(Bucket(150));
   const core::Meter* shared = *store.Intern(Bucket(400));
-  const core::Meter* logged = *store.Intern({.algorithm = Algorithm::kSlidingWindow,
-                                             .rate = {.units = 400, .period = std::chrono::hours(1)}});
+  const core::Meter* logged =
+      *store.Intern({.algorithm = Algorithm::kSlidingWindow,
+                     .rate = {.units = 400, .period = std::chrono::hours(1)}});
   for (const core::Meter* group : {shared, logged}) {
     const uint64_t base = group == shared ? 0 : 100;
     std::atomic<int64_t> passed{0};
@@ -131,7 +130,8 @@ TEST(MemoryStoreStressTest, Case32_AllOrNothingUnderContention) {
         ++own_passed[thread];
       }
     });
-    // A charge that was undone may have denied another thread for an instant; the calls after it make up for that.
+    // A charge that was undone may have denied another thread for an instant; the calls after it
+    // make up for that.
     EXPECT_EQ(passed, 400);
     int64_t used = 0;
     for (int thread = 0; thread < kThreads; ++thread) {
@@ -146,23 +146,26 @@ TEST(MemoryStoreStressTest, Case32_AllOrNothingUnderContention) {
   }
 }
 
-// Charges, releases, resets and scans together, for the sanitizer; afterwards everything that was taken is back.
+// Charges, releases, resets and scans together, for the sanitizer; afterwards everything that was
+// taken is back.
 TEST(MemoryStoreStressTest, ReleasesBringEverythingBack) {
   MemoryStore store({.max_keys = 32});
   const core::Meter* bucket = *store.Intern(Bucket(10));
-  const core::Meter* window = *store.Intern(
-      {.algorithm = Algorithm::kFixedWindow, .rate = {.units = 10, .period = std::chrono::hours(1)}});
+  const core::Meter* window =
+      *store.Intern({.algorithm = Algorithm::kFixedWindow,
+                     .rate = {.units = 10, .period = std::chrono::hours(1)}});
   const core::Meter* parallel =
       *store.Intern({.algorithm = Algorithm::kParallel, .rate = {.units = 2}});
   std::atomic<int> inside{0};
   std::atomic<int> most{0};
   OnThreads([&](int thread) {
     for (uint64_t i = 0; i < 3'000; ++i) {
-      const Charge charges[3] = {
-          {.meter = bucket, .key = KeyOf(i % 3)},
-          {.meter = window, .key = KeyOf(10 + i % 3)},
-          {.meter = parallel, .key = KeyOf(20),
-           .lease_id = i * kThreads + static_cast<uint64_t>(thread) + 1, .lease_ttl_ns = kSec}};
+      const Charge charges[3] = {{.meter = bucket, .key = KeyOf(i % 3)},
+                                 {.meter = window, .key = KeyOf(10 + i % 3)},
+                                 {.meter = parallel,
+                                  .key = KeyOf(20),
+                                  .lease_id = i * kThreads + static_cast<uint64_t>(thread) + 1,
+                                  .lease_ttl_ns = kSec}};
       Outcome outcomes[3];
       if (store.Decide(charges, outcomes, {}, Mode::kCharge)) {
         const int now_inside = ++inside;

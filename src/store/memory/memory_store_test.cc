@@ -29,11 +29,12 @@ class StoreLimiter {
   StoreLimiter(MemoryStore* store, const core::Meter* meter, Key128 key)
       : store_(store), meter_(meter), key_(key) {}
   core::Step Charge(int64_t cost, int64_t now_ns, core::Receipt* receipt) {
-    const store::Charge charges[2] = {{.meter = meter_, .key = key_, .cost = cost},
-                                      {.meter = meter_, .key = {~key_.hi, ~key_.lo}, .cost = 1,
-                                       .enforced = false}};
+    const store::Charge charges[2] = {
+        {.meter = meter_, .key = key_, .cost = cost},
+        {.meter = meter_, .key = {~key_.hi, ~key_.lo}, .cost = 1, .enforced = false}};
     Outcome outcomes[2];
-    // With a shadow limit beside it in every other call, so that both paths through the store are taken.
+    // With a shadow limit beside it in every other call, so that both paths through the store are
+    // taken.
     const size_t count = 1 + (calls_++ & 1);
     store_->Decide({charges, count}, {outcomes, count}, {now_ns, 0}, Mode::kCharge);
     *receipt = outcomes[0].receipt;
@@ -64,7 +65,8 @@ TEST(MemoryStorePropertyTest, EveryAlgorithmIsTheModel) {
         spec.algorithm != Algorithm::kFixedWindow
             ? 0
             : static_cast<int64_t>((core::Uint128{NarrowTable::Spread(key)} *
-                                    static_cast<uint64_t>(spec.rate.period.count())) >> 64);
+                                    static_cast<uint64_t>(spec.rate.period.count())) >>
+                                   64);
     StoreLimiter limiter(&store, *store.Intern(spec), key);
     CompareWithModel(spec, ops, limiter, offset_ns);
   }));
@@ -84,7 +86,8 @@ TEST(MemoryStoreTest, EqualSpecsAreOneMeter) {
 TEST(MemoryStoreTest, SettlesAcrossAChangeOfTheForm) {
   MemoryStore store({.max_keys = 10});
   const auto meter = [&](int64_t units) {
-    return *store.Intern({.rate = {.units = units, .period = std::chrono::hours(1), .burst = units}});
+    return *store.Intern(
+        {.rate = {.units = units, .period = std::chrono::hours(1), .burst = units}});
   };
   const core::Meter *packed = meter(100), *wide = meter(99'991);
   ASSERT_TRUE(packed->packed());

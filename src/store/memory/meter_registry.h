@@ -1,4 +1,5 @@
-// The meters of a store, one per distinct rate, each under a 16-bit number that a table can keep beside its state.
+// The meters of a store, one per distinct rate, each under a 16-bit number that a table can keep
+// beside its state.
 //
 //   Result<const core::Meter*> meter = registry.Intern(spec);
 //   const core::Meter& same = registry.Get((*meter)->id());
@@ -21,16 +22,18 @@ class MeterRegistry {
   MeterRegistry();
   ~MeterRegistry();
 
-  // Equal specs give the same meter. kInvalidArgument, or kResourceExhausted after kMaxMeters. May allocate and wait.
+  // Equal specs give the same meter. kInvalidArgument, or kResourceExhausted after kMaxMeters. May
+  // allocate and wait.
   Result<const core::Meter*> Intern(const core::MeterSpec& spec);
 
-  // REQUIRES: an id that Intern gave out. Acquire pairs with the release in Intern: whoever read the id from a slot
-  // may have learnt of it by another way than the registry's lock.
+  // REQUIRES: an id that Intern gave out. Acquire pairs with the release in Intern: whoever read
+  // the id from a slot may have learnt of it by another way than the registry's lock.
   const core::Meter& Get(uint16_t id) const { return *by_id_[id].load(std::memory_order_acquire); }
 
  private:
   struct Index;
-  std::unique_ptr<std::atomic<const core::Meter*>[]> by_id_;  // 512 KiB, touched as ids are given out.
+  std::unique_ptr<std::atomic<const core::Meter*>[]>
+      by_id_;  // 512 KiB, touched as ids are given out.
   std::unique_ptr<Index> index_;
 };
 

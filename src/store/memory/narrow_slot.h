@@ -1,4 +1,5 @@
-// One 16-byte slot of the narrow table, read and replaced whole, so that a tag is never seen with another entry's state.
+// One 16-byte slot of the narrow table, read and replaced whole, so that a tag is never seen with
+// another entry's state.
 //
 //   Word seen = LoadSlot(slot);
 //   if (CasSlot(slot, seen, {seen.tag, next_state})) ...
@@ -12,7 +13,7 @@
 #include "core/int128.h"
 
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <smmintrin.h>
 #endif
 
 namespace weir::store {
@@ -32,34 +33,66 @@ struct alignas(16) Word {
 #endif
 #endif
 
-// Sequentially consistent: a full barrier on x86 (lock cmpxchg16b). The table's proof needs it of insertions.
+// Sequentially consistent: a full barrier on x86 (lock cmpxchg16b). The table's proof needs it of
+// insertions.
 inline bool CasSlot(Word* slot, Word expected, Word desired) {
   return __sync_bool_compare_and_swap(reinterpret_cast<core::Uint128*>(slot),
                                       std::bit_cast<core::Uint128>(expected),
                                       std::bit_cast<core::Uint128>(desired));
 }
 
-// True where an aligned 16-byte SSE load is one access: Intel's and AMD's manuals promise it for processors with AVX.
+// True where an aligned 16-byte SSE load is one access: Intel's and AMD's manuals promise it for
+// processors with AVX.
 extern const bool kAtomicVectorLoad;
 
 // Acquire.
 inline Word LoadSlot(const Word* slot) {
 #if defined(__x86_64__) && !defined(WEIR_THREAD_SANITIZER)
   if (kAtomicVectorLoad) [[likely]] {
-    // In assembly, so that the compiler can neither split nor repeat it; the clobber makes it an acquire on x86.
+    // In assembly, so that the compiler can neither split nor repeat it; the clobber makes it an
+    // acquire on x86.
     __m128i value;
     asm volatile("movdqa %1, %0" : "=x"(value) : "m"(*slot) : "memory");
     return std::bit_cast<Word>(value);
   }
 #endif
   // A compare-and-swap of zero by zero changes nothing and returns what is there.
-  return std::bit_cast<Word>(__sync_val_compare_and_swap(
-      reinterpret_cast<core::Uint128*>(const_cast<Word*>(slot)), core::Uint128{0},
-      core::Uint128{0}));
+  return std::bit_cast<Word>(
+      __sync_val_compare_and_swap(reinterpret_cast<core::Uint128*>(const_cast<Word*>(slot)),
+                                  core::Uint128{0}, core::Uint128{0}));
 }
 
-// The tag alone. Sequentially consistent, which costs nothing over acquire on x86: a scan after an insertion must see
-// every insertion that came before (invariant 5 of the table).
+// The tag alone. Sequentially consistent, which costs nothing over acquire on x86: a scan after an
+// insertion must see every insertion that came before (invariant 5 of the table).
 inline uint64_t LoadTag(const Word* slot) { return __atomic_load_n(&slot->tag, __ATOMIC_SEQ_CST); }
+
+// Which of four adjacent slots have a tag that equals `tag` in all but its low 16 bits, as a bit
+// mask. Each tag is seen as by LoadTag. Without a branch per slot: which of the four it is cannot
+// be predicted.
+inline unsigned MatchTags(const Word* slots, uint64_t tag) {
+#if defined(__x86_64__) && !defined(WEIR_THREAD_SANITIZER)
+  // In assembly for the compiler's sake only; each 8-byte half of an aligned vector load is one
+  // access on every x86-64.
+  __m128i first, second;
+  asm volatile(
+      "movdqa (%2), %0\n\t"
+      "movdqa 32(%2), %1\n\t"
+      "punpcklqdq 16(%2), %0\n\t"
+      "punpcklqdq 48(%2), %1"
+      : "=&x"(first), "=&x"(second)
+      : "r"(slots)
+      : "memory");
+  const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(tag));
+  const __m128i zero = _mm_setzero_si128();
+  first = _mm_cmpeq_epi64(_mm_srli_epi64(_mm_xor_si128(first, wanted), 16), zero);
+  second = _mm_cmpeq_epi64(_mm_srli_epi64(_mm_xor_si128(second, wanted), 16), zero);
+  return static_cast<unsigned>(_mm_movemask_pd(_mm_castsi128_pd(first)) |
+                               _mm_movemask_pd(_mm_castsi128_pd(second)) << 2);
+#else
+  unsigned match = 0;
+  for (int i = 0; i < 4; ++i) match |= unsigned{(LoadTag(&slots[i]) ^ tag) >> 16 == 0} << i;
+  return match;
+#endif
+}
 
 }  // namespace weir::store

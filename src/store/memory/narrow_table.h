@@ -3,40 +3,55 @@
 //   NarrowTable table(/*max_keys=*/1'000'000, &budget, &registry);
 //   auto found = table.Update(meter, key, now, [&](int64_t state, int64_t* next) {
 //     *next = state;
-//     return ChargePacked(meter, next, 1, now, NarrowTable::Spread(key), &receipt).allowed;   // true: write *next
+//     return ChargePacked(meter, next, 1, now, NarrowTable::Spread(key), &receipt).allowed;   //
+//     true: write *next
 //   });
 //   if (found == NarrowTable::Found::kNo) table.Insert(meter, key, now, first_state);
 //
-// Layout. Lines of 64 bytes, each of four slots {tag, state} of 16 bytes, which are replaced only by a 16-byte
-// compare-and-swap. tag = 1 | 46 bits of the key's hash | unverified | 16-bit meter id. A key lives in one of kWindow
-// adjacent lines from its home line on. 24 bytes per key of max_keys, mapped at construction, touched as keys come.
+// Layout. Lines of 64 bytes, each of four slots {tag, state} of 16 bytes, which are replaced only
+// by a 16-byte compare-and-swap. tag = 1 | 46 bits of the key's hash | unverified | 16-bit meter
+// id. A key lives in one of kWindow adjacent lines from its home line on. 32 bytes per key of
+// max_keys, mapped at construction, touched as keys come.
 //
 // Invariants.
-//  1. A slot changes only as a whole (CasSlot), so whoever reads one (LoadSlot) sees a state with the key and the meter
-//     that it was written for. A compare-and-swap on what was read fails when anything changed since; states that come
-//     back (a charge that was undone) mean the same again, so such a change is harmless, and unverified entries, where
-//     it would not be, never come back (4).
-//  2. A slot that was used is never zero again: entries are replaced in place, or become tombstones. An entry goes into
-//     a line at or before the first line of its window that has a zero slot. So a line with a zero slot ends a search:
-//     had the key been put behind it, the line would have been full before, and would be still.
-//  3. Charges and verifications write verified entries only. A key has at most one verified entry (6).
-//  4. An entry starts unverified, with a number in place of a state that no other entry of this table ever had. So a
-//     compare-and-swap on an unverified entry applies to that very insertion, never to a later one in the same slot.
-//  5. Whoever verifies an entry x scanned the whole window after having seen x in it (or put it there), found no
-//     verified entry of the key, and had turned every other unverified one into a tombstone before x is verified.
-//     Insertions are sequentially consistent, and so are the loads of a scan: of two insertions each followed by a
-//     scan, at least one scan sees the other's entry.
-//  6. At most one verified entry: let x and y both be verified, y last. Neither verifier removed the other entry, so
-//     y's scan (5) did not see x: x was put there after that scan passed its slot, and so after y was put there. Then
-//     the scan that verified x came after both insertions and saw y: verified, in which case x is not verified; or
-//     unverified, in which case y became a tombstone before x was verified, and by (4) was never verified. Only the
-//     lowest unverified entry of a scan is helped and the others are removed, so two inserters never remove each other.
-//  7. A charge that creates an entry is part of the compare-and-swap that verifies it, so exactly one thread knows that
-//     its charge stands; all others find the entry and charge it. Hence racing first calls never both pass a limit of 1.
-//  8. Entries are replaced when they are at full quota, or, when there is no room, when they are the nearest to it in
-//     their window; never when exhausted or unverified. The compare-and-swap names the state that this was judged on,
-//     so an entry that is charged meanwhile stays.
-//  9. The budget is taken before an entry goes into a zero slot or a tombstone, and given back after one becomes a
+//  1. A slot changes only as a whole (CasSlot), so whoever reads one (LoadSlot) sees a state with
+//  the key and the meter
+//     that it was written for. A compare-and-swap on what was read fails when anything changed
+//     since; states that come back (a charge that was undone) mean the same again, so such a change
+//     is harmless, and unverified entries, where it would not be, never come back (4).
+//  2. A slot that was used is never zero again: entries are replaced in place, or become
+//  tombstones. An entry goes into
+//     a line at or before the first line of its window that has a zero slot. So a line with a zero
+//     slot ends a search: had the key been put behind it, the line would have been full before, and
+//     would be still.
+//  3. Charges and verifications write verified entries only. A key has at most one verified entry
+//  (6).
+//  4. An entry starts unverified, with a number in place of a state that no other entry of this
+//  table ever had. So a
+//     compare-and-swap on an unverified entry applies to that very insertion, never to a later one
+//     in the same slot.
+//  5. Whoever verifies an entry x scanned the whole window after having seen x in it (or put it
+//  there), found no
+//     verified entry of the key, and had turned every other unverified one into a tombstone before
+//     x is verified. Insertions are sequentially consistent, and so are the loads of a scan: of two
+//     insertions each followed by a scan, at least one scan sees the other's entry.
+//  6. At most one verified entry: let x and y both be verified, y last. Neither verifier removed
+//  the other entry, so
+//     y's scan (5) did not see x: x was put there after that scan passed its slot, and so after y
+//     was put there. Then the scan that verified x came after both insertions and saw y: verified,
+//     in which case x is not verified; or unverified, in which case y became a tombstone before x
+//     was verified, and by (4) was never verified. Only the lowest unverified entry of a scan is
+//     helped and the others are removed, so two inserters never remove each other.
+//  7. A charge that creates an entry is part of the compare-and-swap that verifies it, so exactly
+//  one thread knows that
+//     its charge stands; all others find the entry and charge it. Hence racing first calls never
+//     both pass a limit of 1.
+//  8. Entries are replaced when they are at full quota, or, when there is no room, when they are
+//  the nearest to it in
+//     their window; never when exhausted or unverified. The compare-and-swap names the state that
+//     this was judged on, so an entry that is charged meanwhile stays.
+//  9. The budget is taken before an entry goes into a zero slot or a tombstone, and given back
+//  after one becomes a
 //     tombstone, so entries never outnumber max_keys.
 //
 // Progress: lock-free. Every retry follows another thread's successful compare-and-swap.
@@ -68,7 +83,8 @@ class NarrowTable {
     kFull,      // Every entry that could be replaced is exhausted.
   };
 
-  // `budget` and `meters` are not owned and outlive the table. Aborts when the memory cannot be mapped.
+  // `budget` and `meters` are not owned and outlive the table. Aborts when the memory cannot be
+  // mapped.
   NarrowTable(int64_t max_keys, KeyBudget* budget, const MeterRegistry* meters);
   ~NarrowTable();
   NarrowTable(const NarrowTable&) = delete;
@@ -80,11 +96,12 @@ class NarrowTable {
   // Starts loading the key's line, for callers with several decisions at hand.
   void Prefetch(base::Key128 key) const { __builtin_prefetch(HomeLine(key), 1); }
 
-  // Calls step(state, &next) on the key's state under `meter` (carried over when another meter wrote it) until its
-  // write succeeds, or it returns false: nothing to write. Does not allocate. REQUIRES: step has no effect that must
-  // not happen twice.
+  // Calls step(state, &next) on the key's state under `meter` (carried over when another meter
+  // wrote it) until its write succeeds, or it returns false: nothing to write. Does not allocate.
+  // REQUIRES: step has no effect that must not happen twice.
   template <typename StepFn>
-  Found Update(const core::Meter& meter, base::Key128 key, core::Now now, StepFn&& step) {
+  [[gnu::always_inline]] Found Update(const core::Meter& meter, base::Key128 key, core::Now now,
+                                      StepFn&& step) {
     for (;;) {
       Word* slot = Find(key);
       if (slot == nullptr) return Found::kNo;
@@ -92,10 +109,11 @@ class NarrowTable {
       if (!IsVerified(seen.tag, key)) continue;  // Replaced since.
       int64_t state = seen.state;
       const bool carried = MeterId(seen.tag) != meter.id();
-      if (carried) [[unlikely]] state = Carry(seen, meter, now);
+      if (carried) [[unlikely]]
+        state = Carry(seen, meter, now);
       int64_t next = state;
-      // A state that was carried over is written even when the step has nothing to write: from now on it changes at
-      // the new rate, and a wait that was announced by that rate is kept.
+      // A state that was carried over is written even when the step has nothing to write: from now
+      // on it changes at the new rate, and a wait that was announced by that rate is kept.
       if (!step(state, &next)) next = state;
       const Word desired{VerifiedTag(meter, key), next};
       if (desired == seen || CasSlot(slot, seen, desired)) return Found::kYes;
@@ -111,8 +129,8 @@ class NarrowTable {
   // Removes the key's entry and says what it held.
   Found Extract(base::Key128 key, const core::Meter** meter, int64_t* state);
 
-  // Removes one entry somewhere that is at full quota or near it, for another table that shares the budget. Looks at a
-  // bounded number of lines.
+  // Removes one entry somewhere that is at full quota or near it, for another table that shares the
+  // budget. Looks at a bounded number of lines.
   bool EvictOne(core::Now now);
 
   // Entries that are not at full quota. Scans the table.
@@ -125,7 +143,8 @@ class NarrowTable {
   static constexpr int kWindow = 16;
   static constexpr uint64_t kUnverified = uint64_t{1} << 16;
   static constexpr uint64_t kHashMask = ~((uint64_t{1} << 17) - 1);
-  static constexpr uint64_t kEntry = uint64_t{1} << 63;  // Tells an entry from a zero slot and from a tombstone.
+  static constexpr uint64_t kEntry =
+      uint64_t{1} << 63;  // Tells an entry from a zero slot and from a tombstone.
   static constexpr Word kTombstone{kUnverified, 0};  // Meter id 0, which no entry has.
 
   struct alignas(64) Line {
@@ -148,18 +167,15 @@ class NarrowTable {
   }
   // The key's verified entry.
   Word* Find(base::Key128 key) const {
+    const uint64_t tag = HashBits(key);
     Line* line = HomeLine(key);
     for (int i = 0; i < kWindow; ++i, ++line) {
-      // Without a branch per slot: which of the four it is cannot be predicted.
-      unsigned match = 0;
-      unsigned open = 0;
-      for (int slot = 0; slot < kSlots; ++slot) {
-        const uint64_t tag = LoadTag(&line->slots[slot]);
-        match |= unsigned{IsVerified(tag, key)} << slot;
-        open |= unsigned{tag == 0} << slot;
-      }
-      if (match != 0) return &line->slots[std::countr_zero(match)];
-      if (open != 0) return nullptr;  // Invariant 2.
+      const unsigned match = MatchTags(line->slots, tag);
+      if (match != 0) [[likely]]
+        return &line->slots[std::countr_zero(match)];
+      // Every used slot has bits above the low 16 (a tombstone's is kUnverified), so this finds
+      // zero slots only.
+      if (MatchTags(line->slots, 0) != 0) return nullptr;  // Invariant 2.
     }
     return nullptr;
   }

@@ -1,4 +1,5 @@
-// The two algorithms whose state is one int64, behind one set of operations. Zero is full quota in both.
+// The two algorithms whose state is one int64, behind one set of operations. Zero is full quota in
+// both.
 //
 //   int64_t next = state;
 //   core::Step step = ChargePacked(meter, &next, cost, now, spread, &receipt);
@@ -43,8 +44,8 @@ int64_t PackedFromUsed(const core::Meter& meter, int64_t used, core::Now now, ui
 
 // What an entry is worth to keep.
 struct Standing {
-  bool full;         // Full quota: forgetting it changes nothing.
-  bool exhausted;    // Not one unit left: forgetting it would admit calls.
+  bool full;          // Full quota: forgetting it changes nothing.
+  bool exhausted;     // Not one unit left: forgetting it would admit calls.
   double used_share;  // Of the capacity.
 };
 Standing StandingOfPacked(const core::Meter& meter, int64_t state, core::Now now, uint64_t spread);

@@ -16,7 +16,8 @@ struct KeyHash {
 
 }  // namespace
 
-// Entries lie densely in a deque, which grows without moving them, so that a cursor can walk over them.
+// Entries lie densely in a deque, which grows without moving them, so that a cursor can walk over
+// them.
 struct alignas(64) ShardedMap::Bucket {
   mutable std::mutex mutex;
   boost::unordered_flat_map<base::Key128, uint32_t, KeyHash> index;

@@ -3,7 +3,8 @@
 //   ShardedMap::Shard shard = map.Lock(key);          // Held until it goes out of scope.
 //   if (ShardedMap::Entry* entry = shard.Find(key)) ...
 //
-// Entries at full quota are dropped a few at a time by the insertions that come after, so no sweep ever pauses a shard.
+// Entries at full quota are dropped a few at a time by the insertions that come after, so no sweep
+// ever pauses a shard.
 //
 // Thread safety: any thread. A thread holds one Shard at a time. Insertion allocates.
 #pragma once
@@ -50,8 +51,9 @@ class ShardedMap {
   };
   Shard Lock(base::Key128 key);
 
-  // Removes the entry nearest to full quota among those of the key's shard that it looks at (a bounded number), going
-  // on to other shards while it finds none that is not exhausted. REQUIRES: the caller holds no Shard.
+  // Removes the entry nearest to full quota among those of the key's shard that it looks at (a
+  // bounded number), going on to other shards while it finds none that is not exhausted. REQUIRES:
+  // the caller holds no Shard.
   bool EvictOne(base::Key128 near, core::Now now);
 
   int64_t CountLive(core::Now now) const;

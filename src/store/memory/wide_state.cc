@@ -10,8 +10,8 @@ namespace {
 using core::Form;
 using core::Now;
 
-// One algorithm with the arguments that it takes beside state and cost: the monotonic clock, or for fixed windows both
-// clocks and the key's shift. Parallel stands apart.
+// One algorithm with the arguments that it takes beside state and cost: the monotonic clock, or for
+// fixed windows both clocks and the key's shift. Parallel stands apart.
 template <typename Algorithm>
 struct Bound {
   const Algorithm& algorithm;
@@ -119,7 +119,8 @@ void OverrunWide(const core::Meter& meter, WideState* state, int64_t units, Now 
 WideState CarryWide(const core::Meter& from, const core::Meter& to, WideState&& state, Now now,
                     uint64_t spread) {
   if (from.algorithm() != to.algorithm()) return {};
-  // Leases and logged units are the same under any limit. A log keeps its times: a longer window sees what is left.
+  // Leases and logged units are the same under any limit. A log keeps its times: a longer window
+  // sees what is left.
   if (to.form() == Form::kParallel || to.form() == Form::kLog) return std::move(state);
   if (to.form() == Form::kWindow) {
     const auto* window = std::get_if<core::FixedWindowState>(&state);

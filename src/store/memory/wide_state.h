@@ -1,9 +1,11 @@
-// State that does not fit one int64, for every algorithm that has such, behind one set of operations.
+// State that does not fit one int64, for every algorithm that has such, behind one set of
+// operations.
 //
 //   WideState state;
 //   core::Step step = ChargeWide(meter, &state, charge, now, spread, &receipt);
 //
-// Thread safety: none; the sharded map's locks guard it. REQUIRES of all: the meter has state and is not packed.
+// Thread safety: none; the sharded map's locks guard it. REQUIRES of all: the meter has state and
+// is not packed.
 #pragma once
 
 #include <variant>
