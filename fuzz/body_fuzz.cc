@@ -1,11 +1,10 @@
 // Bodies: pieces of any size give the payload and the end of the whole; what was read can be
 // written and read again.
-#include "wire/http1/body.h"
-
 #include <algorithm>
 #include <string>
 
 #include "fuzz/check.h"
+#include "wire/http1/body.h"
 
 using namespace weir;
 

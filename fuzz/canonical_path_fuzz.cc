@@ -1,7 +1,6 @@
 // Paths: the canonical form is its own canonical form and holds nothing that it must not.
-#include "wire/uri/canonical_path.h"
-
 #include "fuzz/check.h"
+#include "wire/uri/canonical_path.h"
 
 using namespace weir;
 

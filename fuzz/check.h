@@ -30,8 +30,8 @@ inline size_t TakeByte(std::string_view& input) {
 
 // Whether `part` lies within `whole`.
 inline bool Within(std::string_view part, std::string_view whole) {
-  return part.empty() || (part.data() >= whole.data() &&
-                          part.data() + part.size() <= whole.data() + whole.size());
+  return part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
 }
 
 }  // namespace weir::fuzz

@@ -1,11 +1,10 @@
 // Decision API bodies: what is accepted is JSON to an independent parser too, whole numbers agree,
 // amounts stay in range, and a parser that is reused answers as a fresh one.
-#include "wire/json/check_request.h"
-
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
 #include "fuzz/check.h"
+#include "wire/json/check_request.h"
 
 using namespace weir;
 

@@ -7,7 +7,8 @@
 //   "a!b", so only origin-form targets are held against it;
 // - Connection fields that are no clean list of tokens: each parser has its own notion of them, and
 //   none of ours frames by them, so keep-alive is compared only for clean ones;
-// - Proxy-Connection: Beast judges and obeys this field, which no standard knows; we never forward it
+// - Proxy-Connection: Beast judges and obeys this field, which no standard knows; we never forward
+// it
 //   and give it no meaning, so heads with one are not compared;
 // - an empty line before the request: skipped by us (RFC 9112, 2.2), so the peers get what follows.
 #include <http_parser.h>
@@ -27,11 +28,11 @@ namespace {
 // What we refuse though Beast lets it through. A reason that is not here must be one that Beast
 // refuses as well.
 constexpr std::string_view kRefusedShapes[] = {
-    "more than one Content-Length",             // "1" twice: the value may change between hops.
-    "a bad Content-Length",                     // "1, 1".
+    "more than one Content-Length",  // "1" twice: the value may change between hops.
+    "a bad Content-Length",          // "1, 1".
     "both Transfer-Encoding and Content-Length",
     "more than one Transfer-Encoding",
-    "a Transfer-Encoding other than chunked",   // "xchunked", "gzip, chunked".
+    "a Transfer-Encoding other than chunked",  // "xchunked", "gzip, chunked".
     "Transfer-Encoding in HTTP/1.0",
     "more than one Host",
     "no Host",
@@ -44,7 +45,7 @@ constexpr std::string_view kRefusedShapes[] = {
     "a target of * with a method other than OPTIONS",
     "a target with a bad authority",
     "a CONNECT target that is not host:port",
-    "a character that no target can hold",      // '#', and bytes beyond ASCII.
+    "a character that no target can hold",  // '#', and bytes beyond ASCII.
     "an HTTP version other than 1.0 and 1.1",
     "a target that is too long",
     "a method that is too long",

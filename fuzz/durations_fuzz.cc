@@ -1,7 +1,6 @@
 // Durations: what is read survives being written and read again.
-#include "wire/durations.h"
-
 #include "fuzz/check.h"
+#include "wire/durations.h"
 
 using namespace weir;
 

@@ -1,10 +1,9 @@
 // Bodies of AI calls: pieces end like the whole, and a second, plain parser agrees on the values.
-#include "wire/json/model_request.h"
-
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
 #include "fuzz/check.h"
+#include "wire/json/model_request.h"
 
 using namespace weir;
 

@@ -1,7 +1,6 @@
 // Request heads: what is accepted holds what the parser promises, and pieces end like the whole.
-#include "wire/http1/request_head.h"
-
 #include "fuzz/check.h"
+#include "wire/http1/request_head.h"
 
 using namespace weir;
 

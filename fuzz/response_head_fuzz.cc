@@ -1,7 +1,6 @@
 // Response heads: what is accepted is framed in one way only, and pieces end like the whole.
-#include "wire/http1/response_head.h"
-
 #include "fuzz/check.h"
+#include "wire/http1/response_head.h"
 
 using namespace weir;
 

@@ -1,4 +1,5 @@
-// A loop for tests: runs one task to its end on the calling thread, and fails loudly when that takes too long.
+// A loop for tests: runs one task to its end on the calling thread, and fails loudly when that
+// takes too long.
 //
 //   LoopFixture fixture;
 //   fixture.RunTask(Scenario(fixture.loop()));

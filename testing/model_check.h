@@ -1,4 +1,5 @@
-// Random limits and random histories of calls, run through a limiter and through the model side by side.
+// Random limits and random histories of calls, run through a limiter and through the model side by
+// side.
 //
 //   rc::check("token bucket", [](const ModelOps& ops, uint64_t pick) {
 //     const core::MeterSpec spec = PickSpec(Algorithm::kTokenBucket, pick);
@@ -18,7 +19,8 @@
 
 namespace weir::testing {
 
-// (what to do, how long to wait before it, how much), each a number that the check maps onto the limit at hand.
+// (what to do, how long to wait before it, how much), each a number that the check maps onto the
+// limit at hand.
 using ModelOps = std::vector<std::tuple<uint8_t, uint32_t, uint32_t>>;
 
 // A spec that compiles. Rates that divide and that do not, small and very large.
@@ -39,9 +41,9 @@ inline core::MeterSpec PickSpec(Algorithm algorithm, uint64_t pick) {
                                   86'400'000'000'000,
                                   2'592'000'000'000'000,
                                   31'536'000'000'000'000};
-  constexpr int64_t kUnits[] = {1,      2,       3,         7,         10,           97,
-                                1'000,  99'991,  700'000,   3'000'000, 700'000'000,  kMaxUnits,
-                                40'000, 350,     8'000'011, 61,        2'000'000'000'003};
+  constexpr int64_t kUnits[] = {
+      1,         2,           3,         7,      10,  97,        1'000, 99'991,           700'000,
+      3'000'000, 700'000'000, kMaxUnits, 40'000, 350, 8'000'011, 61,    2'000'000'000'003};
   core::MeterSpec spec{.algorithm = algorithm};
   do {
     spec.rate.units = next(8) == 0 ? 1 + next(1000) : kUnits[next(std::size(kUnits))];
@@ -99,12 +101,12 @@ void CompareWithModel(const core::MeterSpec& spec, const ModelOps& ops, Limiter&
         now_ns += std::min<int64_t>(period_ns * 3, int64_t{1} << 50);
     }
     if (now_ns > core::kHorizonNs) return;
-    const int64_t cost = amount % 8 < 4    ? std::min<int64_t>(amount % 4, kMaxUnits)
-                         : amount % 8 == 4 ? quota
-                         : amount % 8 == 5 ? std::min(quota + 1, kMaxUnits)
-                         : amount % 8 == 6 ? std::max<int64_t>(last.remaining, 0)
-                                           : static_cast<int64_t>(core::Int128{quota} *
-                                                                  (amount >> 8) / (1 << 24));
+    const int64_t cost =
+        amount % 8 < 4    ? std::min<int64_t>(amount % 4, kMaxUnits)
+        : amount % 8 == 4 ? quota
+        : amount % 8 == 5 ? std::min(quota + 1, kMaxUnits)
+        : amount % 8 == 6 ? std::max<int64_t>(last.remaining, 0)
+                          : static_cast<int64_t>(core::Int128{quota} * (amount >> 8) / (1 << 24));
     core::Step expected, actual;
     if (kind % 8 == 7 && !open.empty()) {
       const Open settled = open[amount % open.size()];
@@ -127,8 +129,8 @@ void CompareWithModel(const core::MeterSpec& spec, const ModelOps& ops, Limiter&
       return fmt::format("allowed {} remaining {} reset {} retry {}", step.allowed, step.remaining,
                          step.reset_after_ns, step.retry_after_ns);
     };
-    RC_LOG() << fmt::format("{}/{} ns burst {}: kind {} cost {} at {}\n", spec.rate.units, period_ns,
-                            spec.rate.burst, kind % 8, cost, now_ns);
+    RC_LOG() << fmt::format("{}/{} ns burst {}: kind {} cost {} at {}\n", spec.rate.units,
+                            period_ns, spec.rate.burst, kind % 8, cost, now_ns);
     RC_ASSERT(text(actual) == text(expected));
     last = actual;
   }

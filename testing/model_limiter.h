@@ -1,13 +1,15 @@
 // A limiter that is plain, slow and obviously right, for tests to compare the real ones with.
 //
-// It keeps every charge that was ever admitted and answers one question from first principles: would `cost` fit at
-// `now`? Everything else follows from that by searching: remaining is the largest cost that fits, retry_after the
-// shortest wait after which the cost fits, reset_after the shortest wait after which nothing counts any more.
+// It keeps every charge that was ever admitted and answers one question from first principles:
+// would `cost` fit at `now`? Everything else follows from that by searching: remaining is the
+// largest cost that fits, retry_after the shortest wait after which the cost fits, reset_after the
+// shortest wait after which nothing counts any more.
 //
 //   ModelLimiter model(spec);
 //   core::Step expected = model.Charge(cost, now_ns);
 //
-// Time must not go back. Calendar windows and parallel limits are not modelled. Thread safety: none.
+// Time must not go back. Calendar windows and parallel limits are not modelled. Thread safety:
+// none.
 #pragma once
 
 #include <algorithm>
@@ -42,10 +44,9 @@ class ModelLimiter {
     step.remaining = low;
     step.reset_after_ns = Search(now_ns, [&](int64_t at_ns) { return Idle(at_ns); });
     if (!step.allowed) {
-      step.retry_after_ns =
-          units_ == 0 || cost > capacity_
-              ? core::kNever
-              : Search(now_ns, [&](int64_t at_ns) { return Fits(cost, at_ns); });
+      step.retry_after_ns = units_ == 0 || cost > capacity_
+                                ? core::kNever
+                                : Search(now_ns, [&](int64_t at_ns) { return Fits(cost, at_ns); });
     }
     return step;
   }
@@ -66,9 +67,10 @@ class ModelLimiter {
       Take(actual - reserved, now_ns);
     } else if (spec_.algorithm == Algorithm::kTokenBucket) {
       // What time gave back since the charge does not come back a second time.
-      const Int128 left = charges_[charge].deficit_after -
-                          Int128{now_ns - charges_[charge].at_ns} * units_;
-      const Int128 back = std::min(Int128{reserved - actual} * period_ns_, std::max<Int128>(left, 0));
+      const Int128 left =
+          charges_[charge].deficit_after - Int128{now_ns - charges_[charge].at_ns} * units_;
+      const Int128 back =
+          std::min(Int128{reserved - actual} * period_ns_, std::max<Int128>(left, 0));
       deficit_ = std::max<Int128>(Deficit(now_ns) - back, 0);
       deficit_at_ns_ = now_ns;
     } else {

@@ -1,6 +1,8 @@
-// A certificate for localhost and 127.0.0.1 and its key, made afresh in a folder of its own, for tests of TLS.
+// A certificate for localhost and 127.0.0.1 and its key, made afresh in a folder of its own, for
+// tests of TLS.
 //
-//   testing::SelfSigned identity;                  // identity.cert_file(), identity.key_file(); removed at the end
+//   testing::SelfSigned identity;                  // identity.cert_file(), identity.key_file();
+//   removed at the end
 //
 // Thread safety: plain value after construction.
 #pragma once
@@ -29,9 +31,11 @@ class SelfSigned {
     X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
     X509_set_pubkey(certificate, key);
     X509_NAME* subject = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
+                               reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
     X509_set_issuer_name(certificate, subject);
-    X509_EXTENSION* names = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+    X509_EXTENSION* names =
+        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
     X509_add_ext(certificate, names, -1);
     X509_EXTENSION_free(names);
     X509_sign(certificate, key, EVP_sha256());

@@ -1,9 +1,10 @@
 // What every store must do, as a suite that each store's test instantiates.
 //
-//   struct MemoryFixture { std::unique_ptr<MemoryStore> Make(int64_t max_keys, store::OnFull on_full); };
-//   INSTANTIATE_TYPED_TEST_SUITE_P(Memory, StoreContract, MemoryFixture);
+//   struct MemoryFixture { std::unique_ptr<MemoryStore> Make(int64_t max_keys, store::OnFull
+//   on_full); }; INSTANTIATE_TYPED_TEST_SUITE_P(Memory, StoreContract, MemoryFixture);
 //
-// A store over the network is driven by a fixture whose Make returns an adapter with the same, blocking, operations.
+// A store over the network is driven by a fixture whose Make returns an adapter with the same,
+// blocking, operations.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,8 +36,8 @@ class StoreContract : public ::testing::Test {
     store_ = fixture_.Make(max_keys, on_full);
   }
   const core::Meter* Meter(Algorithm algorithm, int64_t units, std::chrono::nanoseconds period) {
-    return *store_->Intern({.algorithm = algorithm,
-                            .rate = {.units = units, .period = period, .burst = units}});
+    return *store_->Intern(
+        {.algorithm = algorithm, .rate = {.units = units, .period = period, .burst = units}});
   }
   store::Key128 Key(std::string_view text) { return hasher_.Begin("limit").Add(text).Finish(); }
   Outcome Take(const core::Meter* meter, std::string_view key, int64_t cost, int64_t now_ns) {
@@ -183,7 +184,8 @@ TYPED_TEST_P(StoreContract, ShadowLimitsCountAndNeverDeny) {
   EXPECT_TRUE(this->DecideAll({alone}, 0));
   EXPECT_FALSE(this->outcomes_[0].step.allowed);
   EXPECT_TRUE(this->store_->Reset(*trial, this->Key("trial")));
-  EXPECT_FALSE(this->DecideAll(charges, 0));  // Denied by the enforced one: the shadow is not charged.
+  EXPECT_FALSE(
+      this->DecideAll(charges, 0));  // Denied by the enforced one: the shadow is not charged.
   EXPECT_EQ(this->Remaining(trial, "trial", 0), 3);
 }
 
@@ -246,8 +248,7 @@ TYPED_TEST_P(StoreContract, Case21_ZeroAdmitsNothing) {
   for (const Algorithm algorithm : kCounting) {
     const auto* meter = this->Meter(algorithm, 0, std::chrono::seconds(1));
     for (int i = 0; i < 1000; ++i) {
-      EXPECT_EQ(this->Take(meter, "k", 1, i * kSec).step,
-                (core::Step{false, 0, 0, core::kNever}));
+      EXPECT_EQ(this->Take(meter, "k", 1, i * kSec).step, (core::Step{false, 0, 0, core::kNever}));
     }
     EXPECT_TRUE(this->Take(meter, "k", 0, 0).step.allowed);
   }
@@ -345,15 +346,16 @@ TYPED_TEST_P(StoreContract, Case81_ThreadsTogetherGetExactlyTheLimit) {
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(
-    StoreContract, Case15_ExactlyTheLimitPasses, Case18_CostZeroStoresNothing,
-    Case17_RefundsThroughSettleAndRelease, Case83e_OverrunsAreDebt,
-    Case85_TimeThatRefilledIsNotRefundedAgain, Case32a_ARefusedCallSpendsNoOtherLimit,
-    Case32b_EitherOrderOfTheLimits, ShadowLimitsCountAndNeverDeny, PeekSaysAndChangesNothing,
-    Case42_ARaisedRateCarriesUsedUnitsOver, Case44_ALoweredRateHoldsAtOnce,
-    AnAnnouncedWaitIsKeptAfterTheRateChanged, Case21_ZeroAdmitsNothing, ParallelLeases,
-    Case72_TrackedKeysStayWithinTheBound, Case65_AFloodOfNewKeysFreesNoExhaustedOne,
-    AFullStoreAnswersANewcomerAsConfigured, TheBoundIsOneForAllAlgorithms,
-    Case81_ThreadsTogetherGetExactlyTheLimit);
+REGISTER_TYPED_TEST_SUITE_P(StoreContract, Case15_ExactlyTheLimitPasses,
+                            Case18_CostZeroStoresNothing, Case17_RefundsThroughSettleAndRelease,
+                            Case83e_OverrunsAreDebt, Case85_TimeThatRefilledIsNotRefundedAgain,
+                            Case32a_ARefusedCallSpendsNoOtherLimit, Case32b_EitherOrderOfTheLimits,
+                            ShadowLimitsCountAndNeverDeny, PeekSaysAndChangesNothing,
+                            Case42_ARaisedRateCarriesUsedUnitsOver, Case44_ALoweredRateHoldsAtOnce,
+                            AnAnnouncedWaitIsKeptAfterTheRateChanged, Case21_ZeroAdmitsNothing,
+                            ParallelLeases, Case72_TrackedKeysStayWithinTheBound,
+                            Case65_AFloodOfNewKeysFreesNoExhaustedOne,
+                            AFullStoreAnswersANewcomerAsConfigured, TheBoundIsOneForAllAlgorithms,
+                            Case81_ThreadsTogetherGetExactlyTheLimit);
 
 }  // namespace weir::testing

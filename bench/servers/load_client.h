@@ -1,6 +1,8 @@
-// What the load tools share: a connection that sends one request and reads its answer piece by piece, and percentiles.
+// What the load tools share: a connection that sends one request and reads its answer piece by
+// piece, and percentiles.
 //
-// Thread safety: the loop's thread only. Nothing here recovers: a broken connection ends the tool with a message.
+// Thread safety: the loop's thread only. Nothing here recovers: a broken connection ends the tool
+// with a message.
 //
 //   LoadClient client(loop, endpoint);
 //   co_await client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -51,7 +53,8 @@ class LoadClient {
   // The status of the answer.
   Task<int> ReadHead() {
     for (;;) {
-      const http1::ParseOutcome outcome = http1::ParseResponseHead(in_.View(), {}, http1::Method::kGet, head_);
+      const http1::ParseOutcome outcome =
+          http1::ParseResponseHead(in_.View(), {}, http1::Method::kGet, head_);
       if (outcome.error()) Die(outcome.reason);
       if (outcome.complete()) {
         const int status = head_.status;

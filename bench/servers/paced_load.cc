@@ -1,5 +1,6 @@
-// Calls on a schedule: well-behaved clients, each at a steady pace, beside one that floods. Latency counts from the
-// instant that a call was due, so a server that stalls cannot hide the calls it delayed.
+// Calls on a schedule: well-behaved clients, each at a steady pace, beside one that floods. Latency
+// counts from the instant that a call was due, so a server that stalls cannot hide the calls it
+// delayed.
 //
 //   paced_load ADDRESS SECONDS CLIENTS CLIENT_RATE FLOOD_RATE
 //     →  {"clients":{"calls":…,"ok":…,"denied":…,"other":…,"p50_us":…,"p99_us":…},"flood":{…}}
@@ -29,9 +30,10 @@ struct Plan {
 };
 
 // Calls at `interval_ns`, the first `offset_ns` after the start.
-Task<void> RunClient(net::EventLoop& loop, Plan& plan, std::string key, int64_t offset_ns, int64_t interval_ns,
-                     Tally& tally) {
-  const std::string request = "GET /v1/models HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + key + "\r\n\r\n";
+Task<void> RunClient(net::EventLoop& loop, Plan& plan, std::string key, int64_t offset_ns,
+                     int64_t interval_ns, Tally& tally) {
+  const std::string request =
+      "GET /v1/models HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + key + "\r\n\r\n";
   LoadClient client(loop, plan.endpoint);
   for (int64_t due_ns = plan.start_ns + offset_ns; due_ns < plan.end_ns; due_ns += interval_ns) {
     if (due_ns > loop.clock().MonotonicNs()) co_await loop.SleepUntil(due_ns);
@@ -46,9 +48,13 @@ Task<void> RunClient(net::EventLoop& loop, Plan& plan, std::string key, int64_t 
 
 void Print(const char* name, Tally& tally) {
   const size_t calls = tally.latencies_ns.size();
-  const auto micros = [&](double share) { return static_cast<double>(Percentile(tally.latencies_ns, share)) / 1000.0; };
-  std::printf("\"%s\":{\"calls\":%zu,\"ok\":%ld,\"denied\":%ld,\"other\":%ld,\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f}",
-              name, calls, tally.ok, tally.denied, tally.other, micros(0.5), micros(0.99), micros(1.0));
+  const auto micros = [&](double share) {
+    return static_cast<double>(Percentile(tally.latencies_ns, share)) / 1000.0;
+  };
+  std::printf(
+      "\"%s\":{\"calls\":%zu,\"ok\":%ld,\"denied\":%ld,\"other\":%ld,\"p50_us\":%.1f,\"p99_us\":%."
+      "1f,\"max_us\":%.1f}",
+      name, calls, tally.ok, tally.denied, tally.other, micros(0.5), micros(0.99), micros(1.0));
 }
 
 int Main(int argc, char** argv) {
@@ -66,12 +72,14 @@ int Main(int argc, char** argv) {
   Tally good, flood;
   plan.running = clients + (flood_rate > 0 ? kFloodConnections : 0);
   for (int i = 0; i < clients; ++i) {
-    loop->Spawn(RunClient(*loop, plan, "client-" + std::to_string(i), interval_ns * i / clients, interval_ns, good));
+    loop->Spawn(RunClient(*loop, plan, "client-" + std::to_string(i), interval_ns * i / clients,
+                          interval_ns, good));
   }
   if (flood_rate > 0) {
     const auto flood_interval_ns = static_cast<int64_t>(1e9 * kFloodConnections / flood_rate);
     for (int i = 0; i < kFloodConnections; ++i) {
-      loop->Spawn(RunClient(*loop, plan, "flood", flood_interval_ns * i / kFloodConnections, flood_interval_ns, flood));
+      loop->Spawn(RunClient(*loop, plan, "flood", flood_interval_ns * i / kFloodConnections,
+                            flood_interval_ns, flood));
     }
   }
   loop->Run();

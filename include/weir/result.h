@@ -1,5 +1,6 @@
-// Result<T>: a value or an Error. Weir throws nothing across its interfaces: bad input, absent files and
-// refused connections are values of this type. A denied call is not an error; it is a Decision.
+// Result<T>: a value or an Error. Weir throws nothing across its interfaces: bad input, absent
+// files and refused connections are values of this type. A denied call is not an error; it is a
+// Decision.
 //
 //   weir::Result<Rate> rate = ParseRate("300/min");
 //   if (!rate) return std::unexpected(rate.error());
@@ -16,8 +17,9 @@ namespace weir {
 
 // What kind of failure, and so what the caller can do about it.
 enum class ErrorCode {
-  kInvalidArgument,     // The input is wrong whatever the state; the message names the field. Do not retry.
-  kNotFound,            // The named thing (a limit, a reservation, a file) does not exist.
+  kInvalidArgument,  // The input is wrong whatever the state; the message names the field. Do not
+                     // retry.
+  kNotFound,         // The named thing (a limit, a reservation, a file) does not exist.
   kFailedPrecondition,  // Right input in the wrong state ("restart to change the listeners").
   kUnauthenticated,     // A credential is missing or not valid.
   kPermissionDenied,    // A valid credential that may not do this.

@@ -36,7 +36,8 @@ struct FramePool {
         ::operator delete(static_cast<void*>(list.head));
         list.head = next;
       }
-      list.length = kFramesKeptPerClass;  // Frames freed during thread exit go straight to the heap.
+      list.length =
+          kFramesKeptPerClass;  // Frames freed during thread exit go straight to the heap.
     }
   }
 };

@@ -1,6 +1,7 @@
-// Memory for coroutine frames: a small per-thread free list for each size class, so that a task per connection or per
-// request costs a few nanoseconds and no lock. A frame may be freed by another thread than the one that made it; it
-// then joins that thread's list. Lists are bounded; what goes beyond returns to the heap.
+// Memory for coroutine frames: a small per-thread free list for each size class, so that a task per
+// connection or per request costs a few nanoseconds and no lock. A frame may be freed by another
+// thread than the one that made it; it then joins that thread's list. Lists are bounded; what goes
+// beyond returns to the heap.
 //
 // Thread safety: every function may be called from any thread.
 #pragma once

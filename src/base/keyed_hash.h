@@ -1,8 +1,9 @@
 // 128-bit keyed hash of a tuple of strings: the name under which a store keeps a counter.
 //
-// Every part goes in with its length, so no two different tuples share a spelling: ("ab","c") and ("a","bc") differ.
-// The secret is drawn per process, so callers cannot aim for collisions. It is fast (folded multiplies, about 3 ns for
-// 24 bytes), not cryptographic: it never leaves the process, and names that do are HMACs made elsewhere.
+// Every part goes in with its length, so no two different tuples share a spelling: ("ab","c") and
+// ("a","bc") differ. The secret is drawn per process, so callers cannot aim for collisions. It is
+// fast (folded multiplies, about 3 ns for 24 bytes), not cryptographic: it never leaves the
+// process, and names that do are HMACs made elsewhere.
 //
 //   KeyHasher hasher = KeyHasher::Random();
 //   KeyHasher::State limit = hasher.Begin("per-client");       // Once per limit.
@@ -39,7 +40,8 @@ class KeyHasher {
         Mix(Load64(data), Load64(data + size - 8));
         size = 0;
       }
-      // The last round carries the length, so a tuple can be read back from its end in one way only.
+      // The last round carries the length, so a tuple can be read back from its end in one way
+      // only.
       const uint64_t tail = size == 8 ? Load64(data) : size > 0 ? LoadTail(data, size) : 0;
       Mix(tail, length ^ kPartMark);
       return *this;
@@ -65,7 +67,8 @@ class KeyHasher {
       std::memcpy(&word, data, sizeof(word));
       return word;
     }
-    static uint64_t LoadTail(const char* data, size_t size) {  // 1 to 7 bytes; the length is mixed in by Add.
+    static uint64_t LoadTail(const char* data,
+                             size_t size) {  // 1 to 7 bytes; the length is mixed in by Add.
       uint64_t word = 0;
       if (size >= 4) {
         uint32_t low, high;

@@ -20,10 +20,10 @@ std::pair<uint64_t, uint64_t> HashOf(const KeyHasher& hasher, const Tuple& tuple
 }
 
 TEST(KeyedHashTest, Case70_TuplesThatJoinAlikeDiffer) {
-  const std::vector<Tuple> tuples = {
-      {"ab", "c"}, {"a", "bc"}, {"a|b", "c"}, {"a", "b|c"}, {"a:b", "c"}, {"a", "b:c"},
-      {"a_b", ""}, {"a", "b"},  {"x}{y"},     {"abc"},      {"abc", ""},  {"", "abc"},
-      {"a_b"},     {},          {""},         {"", ""}};
+  const std::vector<Tuple> tuples = {{"ab", "c"},  {"a", "bc"},  {"a|b", "c"}, {"a", "b|c"},
+                                     {"a:b", "c"}, {"a", "b:c"}, {"a_b", ""},  {"a", "b"},
+                                     {"x}{y"},     {"abc"},      {"abc", ""},  {"", "abc"},
+                                     {"a_b"},      {},           {""},         {"", ""}};
   const KeyHasher hasher = KeyHasher::Random();
   std::set<std::pair<uint64_t, uint64_t>> seen;
   for (const Tuple& tuple : tuples) {
@@ -57,7 +57,8 @@ TEST(KeyedHashTest, AnotherSecretGivesAnotherHash) {
   EXPECT_EQ(HashOf(KeyHasher(7), {"a"}), HashOf(KeyHasher(7), {"a"}));
 }
 
-// Sequential keys must fill both words evenly: the table takes lines from one and fingerprints from the other.
+// Sequential keys must fill both words evenly: the table takes lines from one and fingerprints from
+// the other.
 TEST(KeyedHashTest, SequentialKeysSpread) {
   const KeyHasher hasher(1);
   std::vector<int> hi(256), lo(256);

@@ -121,8 +121,8 @@ Result<std::unique_ptr<Logger>> Logger::Create(LogOptions options) {
 Logger::Logger(std::unique_ptr<Impl> impl, LogLevel level)
     : level_(level), impl_(std::move(impl)) {}
 
-// The pool goes first: it empties what is queued and joins its thread, so that nobody else holds the
-// queue when it goes.
+// The pool goes first: it empties what is queued and joins its thread, so that nobody else holds
+// the queue when it goes.
 Logger::~Logger() {
   impl_->pool.reset();
   impl_->queue.reset();

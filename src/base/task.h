@@ -1,8 +1,9 @@
 // Task<T>: a coroutine that starts when awaited and gives its result to the one who awaits it.
 //
-// One thread only: a task runs on the event loop that first resumes it. The owner of a Task owns the coroutine's
-// frame; destroying a Task that waits destroys the frame and everything in it, which is only right when nothing will
-// resume it any more (event loops do so when they end). Exceptions do not cross a task: one that escapes aborts.
+// One thread only: a task runs on the event loop that first resumes it. The owner of a Task owns
+// the coroutine's frame; destroying a Task that waits destroys the frame and everything in it,
+// which is only right when nothing will resume it any more (event loops do so when they end).
+// Exceptions do not cross a task: one that escapes aborts.
 //
 //   Task<int> Answer(Stream& stream) {
 //     IoResult read = co_await stream.Read(buffer);

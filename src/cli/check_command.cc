@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <simdjson.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -35,9 +35,11 @@ Result<std::string> RenderCheck(const CheckArguments& arguments) {
   for (const std::string& pair : arguments.pairs) {
     const size_t equals = pair.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return InvalidArgument("\"" + pair + "\": an attribute and its value are meant, as in client=alice");
+      return InvalidArgument("\"" + pair +
+                             "\": an attribute and its value are meant, as in client=alice");
     }
-    json.EscapedKey(std::string_view(pair).substr(0, equals)).String(std::string_view(pair).substr(equals + 1));
+    json.EscapedKey(std::string_view(pair).substr(0, equals))
+        .String(std::string_view(pair).substr(equals + 1));
   }
   json.EndObject();
   if (!arguments.costs.empty()) {
@@ -47,7 +49,8 @@ Result<std::string> RenderCheck(const CheckArguments& arguments) {
       const std::string unit = equals == std::string::npos ? "requests" : cost.substr(0, equals);
       const std::string amount = equals == std::string::npos ? cost : cost.substr(equals + 1);
       if (amount.empty() || amount.find_first_not_of("0123456789.") != std::string::npos) {
-        return InvalidArgument("--cost " + cost + ": a number, or a unit and a number as in tokens=500, is meant");
+        return InvalidArgument("--cost " + cost +
+                               ": a number, or a unit and a number as in tokens=500, is meant");
       }
       json.EscapedKey(unit).Raw(amount);
     }
@@ -86,12 +89,15 @@ void Print(const simdjson::dom::element& answer, bool allowed) {
     std::string_view name, unit;
     int64_t quota = 0, remaining = 0;
     bool shadow = false;
-    if (limit["name"].get(name) != simdjson::SUCCESS || limit["unit"].get(unit) != simdjson::SUCCESS ||
-        limit["quota"].get(quota) != simdjson::SUCCESS || limit["remaining"].get(remaining) != simdjson::SUCCESS) {
+    if (limit["name"].get(name) != simdjson::SUCCESS ||
+        limit["unit"].get(unit) != simdjson::SUCCESS ||
+        limit["quota"].get(quota) != simdjson::SUCCESS ||
+        limit["remaining"].get(remaining) != simdjson::SUCCESS) {
       continue;
     }
     if (limit["shadow"].get(shadow) != simdjson::SUCCESS) shadow = false;
-    fmt::print("  {}: {} of {} {} left{}\n", name, remaining, quota, unit, shadow ? " (shadow)" : "");
+    fmt::print("  {}: {} of {} {} left{}\n", name, remaining, quota, unit,
+               shadow ? " (shadow)" : "");
   }
 }
 
@@ -105,19 +111,24 @@ int Check(const CheckArguments& arguments) {
   if (!url) return Fail("--server " + url.error().message);
   Result<std::string> body = RenderCheck(arguments);
   if (!body) return Fail(body.error().message);
-  const Result<HttpAnswer> answer = CallHttp(
-      *url, {.path = "/v1/check", .body = std::move(*body), .token = arguments.token, .ca_file = arguments.ca_file},
-      static_cast<int64_t>(arguments.timeout_s * 1e9));
+  const Result<HttpAnswer> answer = CallHttp(*url,
+                                             {.path = "/v1/check",
+                                              .body = std::move(*body),
+                                              .token = arguments.token,
+                                              .ca_file = arguments.ca_file},
+                                             static_cast<int64_t>(arguments.timeout_s * 1e9));
   if (!answer) return Fail(arguments.server + ": " + answer.error().message);
   simdjson::dom::parser parser;
   simdjson::dom::element document;
   if (parser.parse(answer->body).get(document) != simdjson::SUCCESS) {
-    return Fail(fmt::format("{}: status {}, and no JSON: is this a weir api door?", arguments.server, answer->status));
+    return Fail(fmt::format("{}: status {}, and no JSON: is this a weir api door?",
+                            arguments.server, answer->status));
   }
   bool allowed = false;
   if (document["allowed"].get(allowed) != simdjson::SUCCESS) {
     std::string_view message;
-    if (document["error"]["message"].get(message) != simdjson::SUCCESS) message = "no decision in the answer";
+    if (document["error"]["message"].get(message) != simdjson::SUCCESS)
+      message = "no decision in the answer";
     return Fail(fmt::format("status {}: {}", answer->status, message));
   }
   if (arguments.json) {
@@ -139,10 +150,13 @@ void AddCheck(CLI::App& app, int& exit_code) {
       "  weir check --server unix:/run/weir.sock --cost 1 --cost tokens=500 client=alice model=m\n"
       "  weir check --server http://127.0.0.1:8081 --peek client=alice && send-it");
   auto arguments = std::make_shared<CheckArguments>();
-  command->add_option("--server", arguments->server, "The api door: http://, https:// or unix:")->required();
+  command->add_option("--server", arguments->server, "The api door: http://, https:// or unix:")
+      ->required();
   command->add_option("--token", arguments->token, "The door's token")->envname("WEIR_TOKEN");
-  command->add_option("--ca", arguments->ca_file, "PEM of the authorities to trust for https; else the system's");
-  command->add_option("--cost", arguments->costs, "N requests, or UNIT=N; as often as there are units")
+  command->add_option("--ca", arguments->ca_file,
+                      "PEM of the authorities to trust for https; else the system's");
+  command
+      ->add_option("--cost", arguments->costs, "N requests, or UNIT=N; as often as there are units")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

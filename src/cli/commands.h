@@ -1,5 +1,5 @@
-// The commands of `weir`, one source file each. Every one adds itself to the command line and leaves its exit code in
-// `exit_code` when it was asked for.
+// The commands of `weir`, one source file each. Every one adds itself to the command line and
+// leaves its exit code in `exit_code` when it was asked for.
 //
 // Thread safety: the main thread only.
 //

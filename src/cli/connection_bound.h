@@ -18,7 +18,8 @@ class ConnectionBound {
 
   // False when there are as many as there may be. One locked add.
   bool Take() {
-    if (open_.fetch_add(1, std::memory_order_relaxed) < most_.load(std::memory_order_relaxed)) return true;
+    if (open_.fetch_add(1, std::memory_order_relaxed) < most_.load(std::memory_order_relaxed))
+      return true;
     GiveBack();
     return false;
   }

@@ -1,10 +1,12 @@
-// DoorServices: the services of the doors that answer at once (api, admin, ops), one set for each loop.
+// DoorServices: the services of the doors that answer at once (api, admin, ops), one set for each
+// loop.
 //
 // Thread safety: the loop's thread; ServerState may be shared by all loops.
 //
 //   ServerState state;
 //   DoorServices services(worker, state);
-//   loop.Spawn(net::ServeHttp(std::move(stream), services.For(metrics::Door::kApi), options, drain));
+//   loop.Spawn(net::ServeHttp(std::move(stream), services.For(metrics::Door::kApi), options,
+//   drain));
 #pragma once
 
 #include <atomic>
@@ -20,8 +22,8 @@ namespace weir::cli {
 
 // What the doors know of the server as a whole. It outlives all loops.
 struct ServerState {
-  std::atomic<bool> ready{false};   // What /readyz says.
-  doors::ReloadFunction reload;     // Any thread. Set before the first door opens.
+  std::atomic<bool> ready{false};  // What /readyz says.
+  doors::ReloadFunction reload;    // Any thread. Set before the first door opens.
 };
 
 class DoorServices {

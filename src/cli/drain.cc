@@ -7,15 +7,21 @@ namespace weir::cli {
 namespace {
 
 constexpr int64_t kPollNs = 10'000'000;
-// A client whose connection was accepted just before the doors closed has this long to send its call.
+// A client whose connection was accepted just before the doors closed has this long to send its
+// call.
 constexpr int64_t kIdleGraceNs = 300'000'000;
-// Reports are asked for and read one poll later, so the first quiet one may be from before the doors closed.
+// Reports are asked for and read one poll later, so the first quiet one may be from before the
+// doors closed.
 constexpr int kQuietReports = 3;
 
 }  // namespace
 
-Drain::Drain(std::span<const std::unique_ptr<Shard>> shards, ServerState& state, Logger& logger, OnEnd on_end)
-    : shards_(shards), state_(state), logger_(logger), on_end_(std::move(on_end)),
+Drain::Drain(std::span<const std::unique_ptr<Shard>> shards, ServerState& state, Logger& logger,
+             OnEnd on_end)
+    : shards_(shards),
+      state_(state),
+      logger_(logger),
+      on_end_(std::move(on_end)),
       timer_(shards.front()->loop(), [this] { OnTimer(); }) {}
 
 void Drain::Begin(std::chrono::nanoseconds delay, std::chrono::nanoseconds limit) {
@@ -25,7 +31,8 @@ void Drain::Begin(std::chrono::nanoseconds delay, std::chrono::nanoseconds limit
   state_.ready.store(false, std::memory_order_relaxed);
   Everywhere([](Shard& shard) { shard.BeginDrain(); });
   logger_.Log(LogLevel::kInfo, "draining",
-              {{"accepting_for_ms", delay.count() / 1'000'000}, {"then_at_most_ms", limit.count() / 1'000'000}});
+              {{"accepting_for_ms", delay.count() / 1'000'000},
+               {"then_at_most_ms", limit.count() / 1'000'000}});
   timer_.ArmAt(loop().now_ns() + delay.count());
 }
 

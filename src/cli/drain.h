@@ -1,6 +1,7 @@
-// Drain: how a server ends. Asked once: readiness goes off and answers tell clients to leave, while the doors go on
-// accepting for `delay`, so that load balancers notice before anybody is turned away. Then the listeners close, and the
-// calls under way finish within `limit`; the rest is cut. Asked twice: everything ends at once.
+// Drain: how a server ends. Asked once: readiness goes off and answers tell clients to leave, while
+// the doors go on accepting for `delay`, so that load balancers notice before anybody is turned
+// away. Then the listeners close, and the calls under way finish within `limit`; the rest is cut.
+// Asked twice: everything ends at once.
 //
 // Thread safety: the first shard's loop. The shards outlive it.
 //
@@ -26,7 +27,8 @@ class Drain {
   // `on_end` is told how many calls were cut off.
   using OnEnd = std::move_only_function<void(int calls_cut)>;
 
-  Drain(std::span<const std::unique_ptr<Shard>> shards, ServerState& state, Logger& logger, OnEnd on_end);
+  Drain(std::span<const std::unique_ptr<Shard>> shards, ServerState& state, Logger& logger,
+        OnEnd on_end);
 
   void Begin(std::chrono::nanoseconds delay, std::chrono::nanoseconds limit);
   // Ends now. Idempotent.
@@ -50,9 +52,9 @@ class Drain {
   net::Timer timer_;
   Phase phase_ = Phase::kServing;
   int64_t limit_ns_ = 0;
-  int64_t deadline_ns_ = 0;     // For the calls under way.
-  int64_t close_idle_ns_ = 0;   // When connections without a call are closed.
-  int quiet_reports_ = 0;       // In a row, without a call under way.
+  int64_t deadline_ns_ = 0;    // For the calls under way.
+  int64_t close_idle_ns_ = 0;  // When connections without a call are closed.
+  int quiet_reports_ = 0;      // In a row, without a call under way.
 };
 
 }  // namespace weir::cli

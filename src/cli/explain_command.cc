@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-
 #include <iostream>
 #include <memory>
 #include <string>
@@ -23,7 +22,8 @@ int Explain(const ExplainArguments& arguments) {
   if (path.empty()) return kExitUsage;
   const std::shared_ptr<const policy::Policy> policy = LoadPolicyFile(path, std::cerr);
   if (policy == nullptr) return kExitFailure;
-  const policy::Missing missing = arguments.door == "gateway" ? policy::Missing::kEmpty : policy::Missing::kSkip;
+  const policy::Missing missing =
+      arguments.door == "gateway" ? policy::Missing::kEmpty : policy::Missing::kSkip;
   Result<std::string> text = policy::ExplainPairs(*policy, arguments.pairs, missing);
   if (!text) {
     std::cerr << "weir explain: " << text.error().message << "\n";
@@ -37,16 +37,20 @@ int Explain(const ExplainArguments& arguments) {
 }  // namespace
 
 void AddExplain(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("explain", "Which limits apply to a call, with which keys, and why others do not");
+  CLI::App* command = app.add_subcommand(
+      "explain", "Which limits apply to a call, with which keys, and why others do not");
   command->footer(
       "Examples:\n"
       "  weir explain --config weir.yaml client=alice method=POST path=/v1/chat/completions\n"
       "  weir explain --config weir.yaml --door gateway ip=203.0.113.7 path=/v1/models");
   auto arguments = std::make_shared<ExplainArguments>();
-  command->add_option("--config", arguments->config, "The configuration; else the variable WEIR_CONFIG names it");
-  command->add_option("--door", arguments->door,
-                      "Where the call comes in: a missing attribute counts as empty at the gateway, and makes a limit "
-                      "not apply at the api")
+  command->add_option("--config", arguments->config,
+                      "The configuration; else the variable WEIR_CONFIG names it");
+  command
+      ->add_option("--door", arguments->door,
+                   "Where the call comes in: a missing attribute counts as empty at the gateway, "
+                   "and makes a limit "
+                   "not apply at the api")
       ->check(CLI::IsMember({"gateway", "api"}))
       ->capture_default_str();
   command->add_option("ATTRIBUTE=VALUE", arguments->pairs, "What is known of the call");

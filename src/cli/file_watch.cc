@@ -24,12 +24,15 @@ bool IsYaml(const std::string& name) { return name.ends_with(".yaml") || name.en
 
 }  // namespace
 
-Result<std::unique_ptr<FileWatch>> FileWatch::Open(net::EventLoop& loop, std::span<const std::string> files,
+Result<std::unique_ptr<FileWatch>> FileWatch::Open(net::EventLoop& loop,
+                                                   std::span<const std::string> files,
                                                    std::function<void()> on_change) {
   const int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  if (fd < 0) return MakeError(ErrorCode::kUnavailable, std::string("inotify: ") + std::strerror(errno));
+  if (fd < 0)
+    return MakeError(ErrorCode::kUnavailable, std::string("inotify: ") + std::strerror(errno));
   std::unique_ptr<FileWatch> watch(new FileWatch(loop, fd, std::move(on_change)));
-  if (auto watched = loop.Watch(fd, EPOLLIN, watch.get()); !watched) return std::unexpected(watched.error());
+  if (auto watched = loop.Watch(fd, EPOLLIN, watch.get()); !watched)
+    return std::unexpected(watched.error());
   watch->SetFiles(files);
   return watch;
 }
@@ -79,7 +82,8 @@ void FileWatch::Follow(const std::string& path) {
 void FileWatch::WatchDirectories() {
   std::map<int, std::string> directories;
   for (const auto& [directory, names] : names_) {
-    const int descriptor = inotify_add_watch(fd_, directory.c_str(), kEvents);  // The same one for the same directory.
+    const int descriptor =
+        inotify_add_watch(fd_, directory.c_str(), kEvents);  // The same one for the same directory.
     if (descriptor >= 0) directories.emplace(descriptor, directory);
   }
   for (const auto& [descriptor, directory] : directories_) {
@@ -96,7 +100,7 @@ bool FileWatch::IsOfInterest(const std::string& directory, const std::string& na
 std::string FileWatch::Fingerprint() const {
   std::string print;
   const auto add = [&print](const fs::path& path) {
-    struct stat status {};
+    struct stat status{};
     print += path.string();
     if (lstat(path.c_str(), &status) == 0) {
       print += ' ' + std::to_string(status.st_ino) + ' ' + std::to_string(status.st_size) + ' ' +
@@ -107,8 +111,10 @@ std::string FileWatch::Fingerprint() const {
   for (const auto& [directory, names] : names_) {
     std::set<std::string> all = names;
     std::error_code failed;
-    for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end; entry.increment(failed)) {
-      if (const std::string name = entry->path().filename().string(); IsYaml(name)) all.insert(name);
+    for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+      if (const std::string name = entry->path().filename().string(); IsYaml(name))
+        all.insert(name);
     }
     for (const std::string& name : all) add(fs::path(directory) / name);
   }
@@ -134,7 +140,8 @@ void FileWatch::OnEvents(uint32_t) {
 void FileWatch::Settle() {
   if (Fingerprint() == seen_) return;
   on_change_();
-  SetFiles(std::vector<std::string>(files_));  // Links may lead elsewhere now. `on_change_` may have set other files.
+  SetFiles(std::vector<std::string>(
+      files_));  // Links may lead elsewhere now. `on_change_` may have set other files.
 }
 
 }  // namespace weir::cli

@@ -1,8 +1,10 @@
-// FileWatch: tells when any of some files has a new content, by inotify: written in place, replaced by a rename, or
-// reached through a symbolic link that now points elsewhere (as mounted Kubernetes ConfigMaps are swapped).
+// FileWatch: tells when any of some files has a new content, by inotify: written in place, replaced
+// by a rename, or reached through a symbolic link that now points elsewhere (as mounted Kubernetes
+// ConfigMaps are swapped).
 //
-// Directories are watched, not files, because a replaced file is another file. Events are gathered for a tenth of a
-// second, so that a swap of several files is one change; what then looks as before is no change.
+// Directories are watched, not files, because a replaced file is another file. Events are gathered
+// for a tenth of a second, so that a swap of several files is one change; what then looks as before
+// is no change.
 //
 // Thread safety: the loop's thread only.
 //
@@ -27,12 +29,13 @@ namespace weir::cli {
 class FileWatch final : private net::FdWatcher {
  public:
   // kUnavailable when the kernel gives no inotify descriptor.
-  static Result<std::unique_ptr<FileWatch>> Open(net::EventLoop& loop, std::span<const std::string> files,
+  static Result<std::unique_ptr<FileWatch>> Open(net::EventLoop& loop,
+                                                 std::span<const std::string> files,
                                                  std::function<void()> on_change);
   ~FileWatch();
 
-  // Watches these files from now on, and new *.yaml and *.yml files beside them. Directories that cannot be watched are
-  // left out: a later SetFiles tries again.
+  // Watches these files from now on, and new *.yaml and *.yml files beside them. Directories that
+  // cannot be watched are left out: a later SetFiles tries again.
   void SetFiles(std::span<const std::string> files);
 
  private:

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of its own, a loop, and a watch of `weir.yaml` in it; each test changes something and lets the loop run until
-// the change was told, or for as long as a change could take.
+// A folder of its own, a loop, and a watch of `weir.yaml` in it; each test changes something and
+// lets the loop run until the change was told, or for as long as a change could take.
 class FileWatchTest : public testing::Test {
  protected:
   void SetUp() override {

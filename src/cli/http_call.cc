@@ -26,11 +26,13 @@ std::unexpected<Error> Truncated(net::IoStatus status) {
   if (status == net::IoStatus::kTimedOut) {
     return MakeError(ErrorCode::kDeadlineExceeded, "the server did not answer in time");
   }
-  return MakeError(ErrorCode::kUnavailable, "the server closed the connection before its answer was whole");
+  return MakeError(ErrorCode::kUnavailable,
+                   "the server closed the connection before its answer was whole");
 }
 
-Task<Result<std::unique_ptr<net::Stream>>> Open(net::EventLoop& loop, net::Resolver& resolver, const ServerUrl& url,
-                                                const net::TlsContext* tls, int64_t deadline_ns) {
+Task<Result<std::unique_ptr<net::Stream>>> Open(net::EventLoop& loop, net::Resolver& resolver,
+                                                const ServerUrl& url, const net::TlsContext* tls,
+                                                int64_t deadline_ns) {
   std::vector<net::Endpoint> endpoints;
   if (url.is_unix) {
     Result<net::Endpoint> endpoint = net::Endpoint::Parse("unix:" + url.host);
@@ -41,7 +43,8 @@ Task<Result<std::unique_ptr<net::Stream>>> Open(net::EventLoop& loop, net::Resol
     if (!found) co_return std::unexpected(found.error());
     endpoints = std::move(*found);
   }
-  Result<std::unique_ptr<net::Stream>> stream = MakeError(ErrorCode::kUnavailable, url.host + ": no address");
+  Result<std::unique_ptr<net::Stream>> stream =
+      MakeError(ErrorCode::kUnavailable, url.host + ": no address");
   for (const net::Endpoint& endpoint : endpoints) {
     stream = co_await net::Connect(loop, endpoint, deadline_ns);
     if (stream) break;
@@ -80,7 +83,8 @@ Task<Result<HttpAnswer>> ReadAnswer(net::Stream& stream) {
     http1::ParseOutcome outcome;
     do {  // Interim answers may come first.
       outcome = http1::ParseResponseHead(in.View(), {}, http1::Method::kPost, head);
-      if (outcome.error()) co_return MakeError(ErrorCode::kUnavailable, std::string("not HTTP: ") + outcome.reason);
+      if (outcome.error())
+        co_return MakeError(ErrorCode::kUnavailable, std::string("not HTTP: ") + outcome.reason);
       if (outcome.complete()) in.Consume(outcome.consumed);
     } while (outcome.complete() && head.interim() && !in.empty());
     if (outcome.complete() && !head.interim()) break;
@@ -93,7 +97,8 @@ Task<Result<HttpAnswer>> ReadAnswer(net::Stream& stream) {
     answer.body += step.payload;
     in.Consume(step.consumed);
     if (step.state == http1::BodyReader::State::kDone) co_return answer;
-    if (step.state == http1::BodyReader::State::kError) co_return MakeError(ErrorCode::kUnavailable, step.reason);
+    if (step.state == http1::BodyReader::State::kError)
+      co_return MakeError(ErrorCode::kUnavailable, step.reason);
     if (step.state == http1::BodyReader::State::kPayload) continue;
     char* const room = in.Prepare(kReadBytes);
     const net::IoResult got = co_await stream.Read({room, in.spare()});
@@ -101,7 +106,8 @@ Task<Result<HttpAnswer>> ReadAnswer(net::Stream& stream) {
       in.Commit(got.bytes);
       continue;
     }
-    if (got.status == net::IoStatus::kEnd && reader.FinishInput().state == http1::BodyReader::State::kDone) {
+    if (got.status == net::IoStatus::kEnd &&
+        reader.FinishInput().state == http1::BodyReader::State::kDone) {
       co_return answer;
     }
     co_return Truncated(got.status);
@@ -141,7 +147,9 @@ Task<void> Converse(Conversation& talk) {
 
 Result<ServerUrl> ServerUrl::Parse(std::string_view text) {
   const auto wrong = [&] {
-    return InvalidArgument("\"" + std::string(text) + "\": a URL such as http://127.0.0.1:8081 or unix:/run/weir.sock is meant");
+    return InvalidArgument(
+        "\"" + std::string(text) +
+        "\": a URL such as http://127.0.0.1:8081 or unix:/run/weir.sock is meant");
   };
   ServerUrl url;
   if (text.starts_with("unix:")) {
@@ -167,23 +175,29 @@ Result<ServerUrl> ServerUrl::Parse(std::string_view text) {
   const size_t colon = authority.rfind(':');
   if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
     const std::string_view digits = authority.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), url.port);
-    if (error != std::errc() || end != digits.data() + digits.size() || url.port < 1 || url.port > 65535) return wrong();
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), url.port);
+    if (error != std::errc() || end != digits.data() + digits.size() || url.port < 1 ||
+        url.port > 65535)
+      return wrong();
     authority = authority.substr(0, colon);
   }
-  if (authority.starts_with('[') && authority.ends_with(']')) authority = authority.substr(1, authority.size() - 2);
+  if (authority.starts_with('[') && authority.ends_with(']'))
+    authority = authority.substr(1, authority.size() - 2);
   if (authority.empty()) return wrong();
   url.host = authority;
   return url;
 }
 
-Result<HttpAnswer> CallHttp(const ServerUrl& url, const HttpQuestion& question, int64_t timeout_ns) {
+Result<HttpAnswer> CallHttp(const ServerUrl& url, const HttpQuestion& question,
+                            int64_t timeout_ns) {
   const SystemClock clock;
   Result<std::unique_ptr<net::EventLoop>> loop = net::EventLoop::Create(clock);
   if (!loop) return std::unexpected(loop.error());
   std::unique_ptr<net::TlsContext> tls;
   if (url.tls) {
-    Result<std::unique_ptr<net::TlsContext>> made = net::TlsContext::Client({.ca_file = question.ca_file});
+    Result<std::unique_ptr<net::TlsContext>> made =
+        net::TlsContext::Client({.ca_file = question.ca_file});
     if (!made) return std::unexpected(made.error());
     tls = std::move(*made);
   }

@@ -27,9 +27,9 @@ struct ServerUrl {
 };
 
 struct HttpQuestion {
-  std::string path;   // From the base path on.
-  std::string body;   // JSON, posted.
-  std::string token;  // Sent as a bearer token when not empty.
+  std::string path;     // From the base path on.
+  std::string body;     // JSON, posted.
+  std::string token;    // Sent as a bearer token when not empty.
   std::string ca_file;  // PEM of the authorities trusted for https; empty: the system's.
 };
 

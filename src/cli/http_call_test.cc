@@ -27,7 +27,8 @@ TEST(ServerUrl, PartsAreTakenApart) {
 }
 
 TEST(ServerUrl, OthersAreRefusedWithWhatIsMeant) {
-  for (const char* text : {"", "127.0.0.1:8081", "ftp://a", "http://", "http://:80", "http://a:0", "http://a:b", "unix:"}) {
+  for (const char* text : {"", "127.0.0.1:8081", "ftp://a", "http://", "http://:80", "http://a:0",
+                           "http://a:b", "unix:"}) {
     const Result<ServerUrl> url = ServerUrl::Parse(text);
     ASSERT_FALSE(url.has_value()) << text;
     EXPECT_NE(url.error().message.find("http://127.0.0.1:8081"), std::string::npos);
@@ -36,7 +37,8 @@ TEST(ServerUrl, OthersAreRefusedWithWhatIsMeant) {
 
 TEST(HttpCall, ARefusedConnectionIsUnavailable) {
   const ServerUrl url = ServerUrl::Parse("unix:/nonexistent/weir.sock").value();
-  const Result<HttpAnswer> answer = CallHttp(url, {.path = "/v1/check", .body = "{}"}, 1'000'000'000);
+  const Result<HttpAnswer> answer =
+      CallHttp(url, {.path = "/v1/check", .body = "{}"}, 1'000'000'000);
   ASSERT_FALSE(answer.has_value());
   EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
 }

@@ -12,8 +12,8 @@
 
 namespace weir::cli {
 
-// "127.0.0.1:8080", "[::1]:8080", "localhost:8080", ":8080" (every interface, IPv4 and IPv6) or "unix:/run/weir.sock".
-// kInvalidArgument or kUnavailable with the address in the message.
+// "127.0.0.1:8080", "[::1]:8080", "localhost:8080", ":8080" (every interface, IPv4 and IPv6) or
+// "unix:/run/weir.sock". kInvalidArgument or kUnavailable with the address in the message.
 Result<net::Endpoint> ListenEndpoint(const std::string& address);
 
 }  // namespace weir::cli

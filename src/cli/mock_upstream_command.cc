@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -31,7 +30,8 @@ int Serve(const MockArguments& arguments) {
   mock::Knobs defaults;
   for (const std::string& knob : arguments.knobs) {
     const size_t equals = knob.find('=');
-    const std::string_view value = equals == std::string::npos ? "1" : std::string_view(knob).substr(equals + 1);
+    const std::string_view value =
+        equals == std::string::npos ? "1" : std::string_view(knob).substr(equals + 1);
     if (auto set = mock::SetKnob(defaults, std::string_view(knob).substr(0, equals), value); !set) {
       return Fail("--knob " + knob + ": " + set.error().message);
     }
@@ -52,10 +52,12 @@ int Serve(const MockArguments& arguments) {
   if (!loop) return Fail(loop.error().message);
   mock::MockServer server(**loop, defaults, tls.get());
   Result<std::unique_ptr<net::Listener>> listener = net::Listener::Open(
-      **loop, *endpoint, [&](std::unique_ptr<net::Stream> stream) { server.Accept(std::move(stream)); });
+      **loop, *endpoint,
+      [&](std::unique_ptr<net::Stream> stream) { server.Accept(std::move(stream)); });
   if (!listener) return Fail(listener.error().message);
-  Result<std::unique_ptr<Signals>> signals =
-      Signals::Watch(**loop, [&](int number) { if (number != SIGHUP) (*loop)->Stop(); });
+  Result<std::unique_ptr<Signals>> signals = Signals::Watch(**loop, [&](int number) {
+    if (number != SIGHUP) (*loop)->Stop();
+  });
   if (!signals) return Fail(signals.error().message);
   std::cout << "listening upstream=" << (*listener)->endpoint().ToString() << std::endl;
   (*loop)->Run();
@@ -69,18 +71,25 @@ int Serve(const MockArguments& arguments) {
 }  // namespace
 
 void AddMockUpstream(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("mock-upstream", "A stand-in for an AI API, for demonstrations and tests");
+  CLI::App* command =
+      app.add_subcommand("mock-upstream", "A stand-in for an AI API, for demonstrations and tests");
   command->footer(
-      "Answers OpenAI's chat completions, responses, embeddings and models and Anthropic's messages, with and without\n"
-      "streams and always with the same usage; /echo says what arrived, /ws echoes a WebSocket, /mock/stats counts.\n\n"
-      "Knobs set how all calls are answered; a call overrides them by headers (x-mock-latency-ms: 100) or its query\n"
-      "(?x-mock-latency-ms=100): latency-ms pace-ms events status body-bytes prompt-tokens completion-tokens\n"
+      "Answers OpenAI's chat completions, responses, embeddings and models and Anthropic's "
+      "messages, with and without\n"
+      "streams and always with the same usage; /echo says what arrived, /ws echoes a WebSocket, "
+      "/mock/stats counts.\n\n"
+      "Knobs set how all calls are answered; a call overrides them by headers (x-mock-latency-ms: "
+      "100) or its query\n"
+      "(?x-mock-latency-ms=100): latency-ms pace-ms events status body-bytes prompt-tokens "
+      "completion-tokens\n"
       "missing-usage abort-after hang-after endless-bytes close chunked headers trailers.\n\n"
       "Examples:\n"
       "  weir mock-upstream --listen 127.0.0.1:8090\n"
-      "  weir mock-upstream --listen 127.0.0.1:0 --knob latency-ms=200 --knob pace-ms=20 --knob events=50");
+      "  weir mock-upstream --listen 127.0.0.1:0 --knob latency-ms=200 --knob pace-ms=20 --knob "
+      "events=50");
   auto arguments = std::make_shared<MockArguments>();
-  command->add_option("--listen", arguments->listen, "ADDRESS:PORT, port 0 to pick one, or unix:PATH")
+  command
+      ->add_option("--listen", arguments->listen, "ADDRESS:PORT, port 0 to pick one, or unix:PATH")
       ->capture_default_str();
   command->add_option("--knob", arguments->knobs, "NAME=VALUE, as often as needed")
       ->expected(1)

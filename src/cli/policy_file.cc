@@ -8,7 +8,8 @@
 
 namespace weir::cli {
 
-std::shared_ptr<const policy::Policy> LoadPolicyFile(const std::string& path, std::ostream& errors) {
+std::shared_ptr<const policy::Policy> LoadPolicyFile(const std::string& path,
+                                                     std::ostream& errors) {
   policy::Policy::LoadResult loaded = policy::Policy::Load(path, policy::ProcessEnv());
   if (loaded) return std::move(*loaded);
   for (const policy::ConfigError& error : loaded.error()) errors << policy::ToString(error) << "\n";
@@ -17,11 +18,13 @@ std::shared_ptr<const policy::Policy> LoadPolicyFile(const std::string& path, st
 
 std::string FindConfigFile(const std::string& option, const char* command, std::ostream& errors) {
   std::string path = option;
-  if (const char* from_environment = std::getenv("WEIR_CONFIG"); path.empty() && from_environment != nullptr) {
+  if (const char* from_environment = std::getenv("WEIR_CONFIG");
+      path.empty() && from_environment != nullptr) {
     path = from_environment;
   }
   if (path.empty()) {
-    errors << "weir " << command << ": no configuration: name one with --config FILE or WEIR_CONFIG=FILE; "
+    errors << "weir " << command
+           << ": no configuration: name one with --config FILE or WEIR_CONFIG=FILE; "
            << "examples/quickstart.yaml is one to start from\n";
     return "";
   }

@@ -14,12 +14,12 @@
 
 namespace weir::cli {
 
-// Null after having written every error to `errors`, one "FILE:LINE:COL: what" per line. ${VAR} comes from the process's
-// environment. Blocks on file reads.
+// Null after having written every error to `errors`, one "FILE:LINE:COL: what" per line. ${VAR}
+// comes from the process's environment. Blocks on file reads.
 std::shared_ptr<const policy::Policy> LoadPolicyFile(const std::string& path, std::ostream& errors);
 
-// The file that `--config` or WEIR_CONFIG names; empty, after a sentence with the remedy, when there is none or it
-// cannot be read.
+// The file that `--config` or WEIR_CONFIG names; empty, after a sentence with the remedy, when
+// there is none or it cannot be read.
 std::string FindConfigFile(const std::string& option, const char* command, std::ostream& errors);
 
 }  // namespace weir::cli

@@ -5,7 +5,10 @@
 namespace weir::cli {
 
 Reloader::Reloader(decide::Engine& engine, Logger& logger, std::string path, OnReloaded on_reloaded)
-    : engine_(engine), logger_(logger), path_(std::move(path)), on_reloaded_(std::move(on_reloaded)) {}
+    : engine_(engine),
+      logger_(logger),
+      path_(std::move(path)),
+      on_reloaded_(std::move(on_reloaded)) {}
 
 Result<policy::ReloadPlan> Reloader::Swap() {
   policy::Policy::LoadResult loaded = policy::Policy::Load(path_, policy::ProcessEnv());
@@ -32,7 +35,8 @@ Result<policy::ReloadPlan> Reloader::Reload(std::string_view why) {
     return plan;
   }
   for (const std::string& warning : plan->warnings) {
-    logger_.Log(LogLevel::kWarn, "reload: a limit starts afresh", {{"limit_change", std::string_view(warning)}});
+    logger_.Log(LogLevel::kWarn, "reload: a limit starts afresh",
+                {{"limit_change", std::string_view(warning)}});
   }
   logger_.Log(LogLevel::kInfo, "reloaded",
               {{"by", why},

@@ -1,4 +1,5 @@
-// Reloader: reads the configuration again and swaps the running policy, or says why not and leaves it.
+// Reloader: reads the configuration again and swaps the running policy, or says why not and leaves
+// it.
 //
 // Thread safety: any threads; reloads run one after the other.
 //
@@ -27,9 +28,9 @@ class Reloader {
   // `on_reloaded` is called after each success, on the thread that reloaded.
   Reloader(decide::Engine& engine, Logger& logger, std::string path, OnReloaded on_reloaded);
 
-  // `why` is logged with the outcome. kInvalidArgument: the configuration is wrong (every fault, one per line);
-  // kFailedPrecondition: only a restart could apply it. Either way the running policy stays, and
-  // weir_config_last_reload_successful says 0. Blocks on file reads.
+  // `why` is logged with the outcome. kInvalidArgument: the configuration is wrong (every fault,
+  // one per line); kFailedPrecondition: only a restart could apply it. Either way the running
+  // policy stays, and weir_config_last_reload_successful says 0. Blocks on file reads.
   Result<policy::ReloadPlan> Reload(std::string_view why);
 
  private:

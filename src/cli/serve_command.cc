@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -19,7 +18,8 @@ struct ServeArguments {
 };
 
 LogLevel LevelOf(const std::string& name) {
-  for (const LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarn, LogLevel::kError}) {
+  for (const LogLevel level :
+       {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarn, LogLevel::kError}) {
     if (LogLevelName(level) == name) return level;
   }
   return LogLevel::kOff;
@@ -48,19 +48,25 @@ int Serve(const ServeArguments& arguments) {
 void AddServe(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("serve", "Run: limit and forward, decide over HTTP");
   command->footer(
-      "Standard output says `listening DOOR=ADDRESS` for each door; logs go to standard error, one JSON object per "
+      "Standard output says `listening DOOR=ADDRESS` for each door; logs go to standard error, one "
+      "JSON object per "
       "line.\n"
-      "SIGHUP reloads the configuration. SIGTERM drains: readiness off, accepting for timeouts.drain_delay, then calls\n"
+      "SIGHUP reloads the configuration. SIGTERM drains: readiness off, accepting for "
+      "timeouts.drain_delay, then calls\n"
       "under way finish within timeouts.drain. A second SIGTERM ends at once.\n\n"
       "Examples:\n"
       "  weir serve --config examples/quickstart.yaml\n"
       "  WEIR_CONFIG=/etc/weir/weir.yaml weir serve --log-level warn");
   auto arguments = std::make_shared<ServeArguments>();
-  command->add_option("--config", arguments->config, "The configuration; else the variable WEIR_CONFIG names it");
-  command->add_option("--log-level", arguments->log_level, "What is logged; calls are logged at info")
+  command->add_option("--config", arguments->config,
+                      "The configuration; else the variable WEIR_CONFIG names it");
+  command
+      ->add_option("--log-level", arguments->log_level, "What is logged; calls are logged at info")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
-  command->add_option("--summary-every", arguments->summary_s, "Seconds between summaries in the log; 0: none")
+  command
+      ->add_option("--summary-every", arguments->summary_s,
+                   "Seconds between summaries in the log; 0: none")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   command->callback([&exit_code, arguments] { exit_code = Serve(*arguments); });

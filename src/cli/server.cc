@@ -20,11 +20,13 @@ constexpr rlim_t kSpareDescriptors = 128;  // For files, loops, listeners.
 // The cores that this process may run on.
 size_t CoreCount() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1u, std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    return std::max(1u, std::thread::hardware_concurrency());
   return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
 }
 
-// A proxied call takes two descriptors. What the system allows without asking is used; more is for the administrator.
+// A proxied call takes two descriptors. What the system allows without asking is used; more is for
+// the administrator.
 void RaiseDescriptorLimit(int64_t connections, Logger& logger) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -35,15 +37,17 @@ void RaiseDescriptorLimit(int64_t connections, Logger& logger) {
   }
   const rlim_t needed = static_cast<rlim_t>(connections) * 2 + kSpareDescriptors;
   if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < needed) {
-    logger.Log(LogLevel::kWarn, "fewer file descriptors than bounds.connections may need; raise `ulimit -n`",
-               {{"descriptors", static_cast<int64_t>(limit.rlim_cur)}, {"needed", static_cast<int64_t>(needed)}});
+    logger.Log(LogLevel::kWarn,
+               "fewer file descriptors than bounds.connections may need; raise `ulimit -n`",
+               {{"descriptors", static_cast<int64_t>(limit.rlim_cur)},
+                {"needed", static_cast<int64_t>(needed)}});
   }
 }
 
 std::array<metrics::Counter, metrics::kDoorCount> RegisterRefused(metrics::Registry& registry) {
-  metrics::Family& family =
-      registry.AddCounters("weir_connections_refused_total", "Connections closed because bounds.connections was reached.",
-                           {"door"}, metrics::kDoorCount);
+  metrics::Family& family = registry.AddCounters(
+      "weir_connections_refused_total",
+      "Connections closed because bounds.connections was reached.", {"door"}, metrics::kDoorCount);
   std::array<metrics::Counter, metrics::kDoorCount> counters;
   for (size_t i = 0; i < counters.size(); ++i) {
     counters[i] = registry.CounterOf(family, {metrics::DoorName(static_cast<metrics::Door>(i))});
@@ -66,7 +70,8 @@ Result<std::unique_ptr<Server>> Server::Create(ServerOptions options) {
 Server::Server(ServerOptions options) : options_(std::move(options)) {}
 
 Server::~Server() {
-  // What lives on the loops, then the resolver, which posts to them, then the loops with their tasks.
+  // What lives on the loops, then the resolver, which posts to them, then the loops with their
+  // tasks.
   drain_.reset();
   summary_.reset();
   watch_.reset();
@@ -93,9 +98,10 @@ Result<void> Server::Start() {
   engine_ = std::move(*engine);
   bound_ = std::make_unique<ConnectionBound>(config.bounds.connections);
   resolver_ = std::make_unique<net::Resolver>();
-  reloader_ = std::make_unique<Reloader>(*engine_, *logger_, options_.config_path, [this](const policy::Policy& policy) {
-    bound_->SetMost(policy.config().bounds.connections);
-  });
+  reloader_ = std::make_unique<Reloader>(*engine_, *logger_, options_.config_path,
+                                         [this](const policy::Policy& policy) {
+                                           bound_->SetMost(policy.config().bounds.connections);
+                                         });
   state_.reload = [this] {
     Result<policy::ReloadPlan> plan = reloader_->Reload("admin");
     if (plan) shards_.front()->loop().Post([this] { WatchFiles(); });
@@ -133,16 +139,20 @@ Result<std::vector<DoorPlan>> Server::PlanDoors() const {
     if (!endpoint) return std::unexpected(Prefixed(name, endpoint.error()));
     DoorPlan plan{.door = door, .endpoint = *endpoint};
     if (const std::optional<policy::TlsConfig>& tls = (*config)->tls; tls.has_value()) {
-      Result<std::unique_ptr<net::TlsContext>> context = net::TlsContext::Server(
-          {.cert_file = tls->cert, .key_file = tls->key, .client_ca_file = tls->client_ca, .alpn = {"http/1.1"}});
+      Result<std::unique_ptr<net::TlsContext>> context =
+          net::TlsContext::Server({.cert_file = tls->cert,
+                                   .key_file = tls->key,
+                                   .client_ca_file = tls->client_ca,
+                                   .alpn = {"http/1.1"}});
       if (!context) return std::unexpected(Prefixed(name, context.error()));
       plan.tls = std::move(*context);
     }
     plans.push_back(std::move(plan));
   }
   if (plans.empty()) {
-    return MakeError(ErrorCode::kInvalidArgument,
-                     "nothing to listen on: name a door under `listen`, as in `listen: {api: 127.0.0.1:8081}`");
+    return MakeError(
+        ErrorCode::kInvalidArgument,
+        "nothing to listen on: name a door under `listen`, as in `listen: {api: 127.0.0.1:8081}`");
   }
   return plans;
 }
@@ -178,7 +188,8 @@ void Server::WatchFiles() {
   if (watch) {
     watch_ = std::move(*watch);
   } else {
-    logger_->Log(LogLevel::kError, "cannot watch the configuration", {{"error", std::string_view(watch.error().message)}});
+    logger_->Log(LogLevel::kError, "cannot watch the configuration",
+                 {{"error", std::string_view(watch.error().message)}});
   }
 }
 
@@ -195,27 +206,33 @@ int Server::Run(std::ostream& announcements) {
     calls_cut_ = calls_cut;
     for (const auto& shard : shards_) shard->loop().Stop();
   });
-  Result<std::unique_ptr<Signals>> signals = Signals::Watch(loop, [this](int number) { OnSignal(number); });
+  Result<std::unique_ptr<Signals>> signals =
+      Signals::Watch(loop, [this](int number) { OnSignal(number); });
   if (!signals) {
-    logger_->Log(LogLevel::kError, "cannot receive signals", {{"error", std::string_view(signals.error().message)}});
+    logger_->Log(LogLevel::kError, "cannot receive signals",
+                 {{"error", std::string_view(signals.error().message)}});
     return 0;
   }
   signals_ = std::move(*signals);
   WatchFiles();
-  summary_ = std::make_unique<Summary>(loop, *engine_, *bound_, *logger_, options_.summary_period_ns);
+  summary_ =
+      std::make_unique<Summary>(loop, *engine_, *bound_, *logger_, options_.summary_period_ns);
 
   state_.ready.store(true, std::memory_order_relaxed);
   for (size_t i = 0; i < metrics::kDoorCount; ++i) {
     const auto door = static_cast<metrics::Door>(i);
     if (const net::Endpoint* endpoint = shards_.front()->EndpointOf(door)) {
-      announcements << "listening " << metrics::DoorName(door) << "=" << endpoint->ToString() << "\n";
+      announcements << "listening " << metrics::DoorName(door) << "=" << endpoint->ToString()
+                    << "\n";
     }
   }
   announcements.flush();
-  logger_->Log(LogLevel::kInfo, "serving", {{"version", kVersion}, {"loops", static_cast<int64_t>(shards_.size())}});
+  logger_->Log(LogLevel::kInfo, "serving",
+               {{"version", kVersion}, {"loops", static_cast<int64_t>(shards_.size())}});
 
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < shards_.size(); ++i) threads.emplace_back([this, i] { shards_[i]->loop().Run(); });
+  for (size_t i = 1; i < shards_.size(); ++i)
+    threads.emplace_back([this, i] { shards_[i]->loop().Run(); });
   loop.Run();
   for (std::thread& thread : threads) thread.join();
   summary_->Log();

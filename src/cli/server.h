@@ -1,5 +1,5 @@
-// Server: `weir serve`. It joins the parts: one engine, one shard per core, the doors that the policy asks for, reload
-// and drain.
+// Server: `weir serve`. It joins the parts: one engine, one shard per core, the doors that the
+// policy asks for, reload and drain.
 //
 // Thread safety: the main thread, which becomes the first shard's; Create and Run from there.
 //
@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/connection_bound.h"
-#include "cli/drain.h"
 #include "cli/door_services.h"
+#include "cli/drain.h"
 #include "cli/file_watch.h"
 #include "cli/reload.h"
 #include "cli/shard.h"
@@ -33,17 +33,18 @@ struct ServerOptions {
   std::string config_path;                       // For reloads.
   std::shared_ptr<const policy::Policy> policy;  // Required.
   LogLevel log_level = LogLevel::kInfo;
-  int64_t summary_period_ns = 60'000'000'000;    // 0: no summaries.
+  int64_t summary_period_ns = 60'000'000'000;  // 0: no summaries.
 };
 
 class Server {
  public:
-  // Opens every door. kUnavailable names the address that is taken; kInvalidArgument the file that cannot be used.
+  // Opens every door. kUnavailable names the address that is taken; kInvalidArgument the file that
+  // cannot be used.
   static Result<std::unique_ptr<Server>> Create(ServerOptions options);
   ~Server();
 
-  // Says `listening DOOR=ADDRESS` for each door, one per line, and serves until SIGTERM or SIGINT and the drain after
-  // it. Returns how many calls were cut off.
+  // Says `listening DOOR=ADDRESS` for each door, one per line, and serves until SIGTERM or SIGINT
+  // and the drain after it. Returns how many calls were cut off.
   int Run(std::ostream& announcements);
 
  private:

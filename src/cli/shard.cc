@@ -17,11 +17,12 @@ Result<std::unique_ptr<Shard>> Shard::Create(const ShardOptions& options, size_t
   if (!loop) return std::unexpected(loop.error());
   shard->loop_ = std::move(*loop);
   shard->worker_ = std::make_unique<decide::Worker>(*options.engine, index);
-  Result<std::unique_ptr<gateway::Gateway>> gateway = gateway::Gateway::Create({.worker = shard->worker_.get(),
-                                                                                .loop = shard->loop_.get(),
-                                                                                .resolver = options.resolver,
-                                                                                .logger = options.logger,
-                                                                                .drain = &shard->drain_});
+  Result<std::unique_ptr<gateway::Gateway>> gateway =
+      gateway::Gateway::Create({.worker = shard->worker_.get(),
+                                .loop = shard->loop_.get(),
+                                .resolver = options.resolver,
+                                .logger = options.logger,
+                                .drain = &shard->drain_});
   if (!gateway) return std::unexpected(gateway.error());
   shard->gateway_ = std::move(*gateway);
   shard->services_ = std::make_unique<DoorServices>(*shard->worker_, *options.state);
@@ -75,7 +76,8 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
   metrics.OnConnection(index_, door, +1);
   bool ready = true;
   if (tls != nullptr) {
-    const Result<void> started = co_await stream->StartTlsServer(*tls, loop_->now_ns() + kHandshakeNs);
+    const Result<void> started =
+        co_await stream->StartTlsServer(*tls, loop_->now_ns() + kHandshakeNs);
     ready = started.has_value();
   }
   if (ready && door == metrics::Door::kGateway) {

@@ -1,8 +1,10 @@
-// Shard: one event loop with all that lives on it: its worker, its gateway, the services of its doors, its listeners.
-// A server runs one per core; shards share the engine, the resolver, the logger and the bound on connections.
+// Shard: one event loop with all that lives on it: its worker, its gateway, the services of its
+// doors, its listeners. A server runs one per core; shards share the engine, the resolver, the
+// logger and the bound on connections.
 //
-// Thread safety: made and destroyed on the main thread while the loop does not run; the rest on the loop's thread, but
-// for what says otherwise. Ownership: owns its loop; borrows what ShardOptions names.
+// Thread safety: made and destroyed on the main thread while the loop does not run; the rest on the
+// loop's thread, but for what says otherwise. Ownership: owns its loop; borrows what ShardOptions
+// names.
 //
 //   auto shard = Shard::Create({.engine = &engine, …}, /*index=*/0).value();
 //   shard->Listen(plan, /*first=*/nullptr);       // the others share the addresses of the first
@@ -45,7 +47,7 @@ struct ShardOptions {
   net::Resolver* resolver = nullptr;
   Logger* logger = nullptr;
   ConnectionBound* bound = nullptr;
-  ServerState* state = nullptr;                  // Readiness and reload, for the ops and admin doors.
+  ServerState* state = nullptr;  // Readiness and reload, for the ops and admin doors.
   std::array<metrics::Counter, metrics::kDoorCount> refused;  // Connections beyond the bound.
 };
 
@@ -54,7 +56,8 @@ class Shard {
   static Result<std::unique_ptr<Shard>> Create(const ShardOptions& options, size_t index);
   ~Shard();
 
-  // Opens a listener for the door; on what `first` listens on when it is not null. kUnavailable names the address.
+  // Opens a listener for the door; on what `first` listens on when it is not null. kUnavailable
+  // names the address.
   Result<void> Listen(const DoorPlan& plan, const Shard* first);
   // The address of an open door, with its real port; null when it is not open here.
   const net::Endpoint* EndpointOf(metrics::Door door) const;
@@ -62,8 +65,8 @@ class Shard {
   net::EventLoop& loop() { return *loop_; }
   decide::Worker& worker() { return *worker_; }
 
-  // The drain's steps, in order: answers say that connections close; nothing more is accepted; connections that wait
-  // for a request are closed.
+  // The drain's steps, in order: answers say that connections close; nothing more is accepted;
+  // connections that wait for a request are closed.
   void BeginDrain() { drain_.draining = true; }
   void CloseListeners() { listeners_.clear(); }
   void CloseIdle() { gateway_->CloseIdle(); }
@@ -81,15 +84,16 @@ class Shard {
 
   Shard(const ShardOptions& options, size_t index);
   void Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream);
-  Task<void> Serve(metrics::Door door, std::shared_ptr<const net::TlsContext> tls, std::unique_ptr<net::Stream> stream);
+  Task<void> Serve(metrics::Door door, std::shared_ptr<const net::TlsContext> tls,
+                   std::unique_ptr<net::Stream> stream);
   net::HttpServiceOptions HttpOptions();
 
   const ShardOptions options_;
   const size_t index_;
   net::DrainFlag drain_;
   std::atomic<int> reported_calls_{0};
-  // Declared so that they go in the right order: listeners, then the gateway and the loop with its tasks, then what the
-  // tasks use.
+  // Declared so that they go in the right order: listeners, then the gateway and the loop with its
+  // tasks, then what the tasks use.
   std::unique_ptr<decide::Worker> worker_;
   std::unique_ptr<DoorServices> services_;
   std::unique_ptr<net::EventLoop> loop_;

@@ -30,9 +30,11 @@ void Signals::Block() {
 Result<std::unique_ptr<Signals>> Signals::Watch(net::EventLoop& loop, OnSignal on_signal) {
   const sigset_t set = Handled();
   const int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (fd < 0) return MakeError(ErrorCode::kUnavailable, std::string("signalfd: ") + std::strerror(errno));
+  if (fd < 0)
+    return MakeError(ErrorCode::kUnavailable, std::string("signalfd: ") + std::strerror(errno));
   std::unique_ptr<Signals> signals(new Signals(loop, fd, std::move(on_signal)));
-  if (auto watched = loop.Watch(fd, EPOLLIN, signals.get()); !watched) return std::unexpected(watched.error());
+  if (auto watched = loop.Watch(fd, EPOLLIN, signals.get()); !watched)
+    return std::unexpected(watched.error());
   return signals;
 }
 

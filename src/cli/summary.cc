@@ -4,9 +4,14 @@
 
 namespace weir::cli {
 
-Summary::Summary(net::EventLoop& loop, decide::Engine& engine, const ConnectionBound& bound, Logger& logger,
-                 int64_t period_ns)
-    : loop_(loop), engine_(engine), bound_(bound), logger_(logger), period_ns_(period_ns), timer_(loop, [this] {
+Summary::Summary(net::EventLoop& loop, decide::Engine& engine, const ConnectionBound& bound,
+                 Logger& logger, int64_t period_ns)
+    : loop_(loop),
+      engine_(engine),
+      bound_(bound),
+      logger_(logger),
+      period_ns_(period_ns),
+      timer_(loop, [this] {
         Log();
         Arm();
       }) {

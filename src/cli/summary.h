@@ -17,7 +17,8 @@ namespace weir::cli {
 class Summary {
  public:
   // Logs each `period_ns` until destroyed. 0: never.
-  Summary(net::EventLoop& loop, decide::Engine& engine, const ConnectionBound& bound, Logger& logger, int64_t period_ns);
+  Summary(net::EventLoop& loop, decide::Engine& engine, const ConnectionBound& bound,
+          Logger& logger, int64_t period_ns);
 
   // Logs now.
   void Log();

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-
 #include <iostream>
 #include <memory>
 #include <string>
@@ -11,10 +10,13 @@
 namespace weir::cli {
 
 void AddValidate(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("validate", "Check a configuration and say in words what it means");
+  CLI::App* command =
+      app.add_subcommand("validate", "Check a configuration and say in words what it means");
   command->footer(
-      "Exit code: 0 valid, 1 not; then each fault is a line FILE:LINE:COL: what is wrong and what is meant.\n\n"
-      "Examples:\n  weir validate examples/quickstart.yaml\n  weir validate --json weir.yaml | jq .limits");
+      "Exit code: 0 valid, 1 not; then each fault is a line FILE:LINE:COL: what is wrong and what "
+      "is meant.\n\n"
+      "Examples:\n  weir validate examples/quickstart.yaml\n  weir validate --json weir.yaml | jq "
+      ".limits");
   auto file = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command->add_option("FILE", *file, "The configuration")->required();

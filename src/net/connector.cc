@@ -24,9 +24,11 @@ class ConnectWatcher final : public FdWatcher {
 
 }  // namespace
 
-Task<Result<std::unique_ptr<Stream>>> Connect(EventLoop& loop, Endpoint endpoint, int64_t deadline_ns) {
+Task<Result<std::unique_ptr<Stream>>> Connect(EventLoop& loop, Endpoint endpoint,
+                                              int64_t deadline_ns) {
   const auto failed = [&](int reason) {
-    return MakeError(ErrorCode::kUnavailable, "connect to " + endpoint.ToString() + ": " + std::strerror(reason));
+    return MakeError(ErrorCode::kUnavailable,
+                     "connect to " + endpoint.ToString() + ": " + std::strerror(reason));
   };
   const int fd = socket(endpoint.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) co_return failed(errno);
@@ -49,7 +51,8 @@ Task<Result<std::unique_ptr<Stream>>> Connect(EventLoop& loop, Endpoint endpoint
     loop.Unwatch(fd, &watcher);
     if (!in_time) {
       close(fd);
-      co_return MakeError(ErrorCode::kDeadlineExceeded, "connect to " + endpoint.ToString() + ": no answer in time");
+      co_return MakeError(ErrorCode::kDeadlineExceeded,
+                          "connect to " + endpoint.ToString() + ": no answer in time");
     }
     int reason = 0;
     socklen_t length = sizeof reason;

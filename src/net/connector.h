@@ -2,7 +2,8 @@
 //
 // Thread safety: the loop's thread only.
 //
-//   Result<std::unique_ptr<Stream>> stream = co_await Connect(loop, endpoint, loop.now_ns() + 5'000'000'000);
+//   Result<std::unique_ptr<Stream>> stream = co_await Connect(loop, endpoint, loop.now_ns() +
+//   5'000'000'000);
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,9 @@
 
 namespace weir::net {
 
-// kDeadlineExceeded when `deadline_ns` (monotonic) passes first, kUnavailable when the peer refuses.
-Task<Result<std::unique_ptr<Stream>>> Connect(EventLoop& loop, Endpoint endpoint, int64_t deadline_ns);
+// kDeadlineExceeded when `deadline_ns` (monotonic) passes first, kUnavailable when the peer
+// refuses.
+Task<Result<std::unique_ptr<Stream>>> Connect(EventLoop& loop, Endpoint endpoint,
+                                              int64_t deadline_ns);
 
 }  // namespace weir::net

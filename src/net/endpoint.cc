@@ -13,8 +13,9 @@ namespace {
 constexpr std::string_view kUnixPrefix = "unix:";
 
 std::unexpected<Error> Wrong(std::string_view text, std::string_view why) {
-  return InvalidArgument("\"" + std::string(text) + "\": " + std::string(why) +
-                         "; meant is HOST:PORT such as 127.0.0.1:8080 or [::1]:8080, or unix:/path");
+  return InvalidArgument(
+      "\"" + std::string(text) + "\": " + std::string(why) +
+      "; meant is HOST:PORT such as 127.0.0.1:8080 or [::1]:8080, or unix:/path");
 }
 
 }  // namespace
@@ -25,7 +26,8 @@ Result<Endpoint> Endpoint::Parse(std::string_view text) {
     const std::string_view path = text.substr(kUnixPrefix.size());
     auto& address = reinterpret_cast<sockaddr_un&>(endpoint.storage_);
     if (path.empty()) return Wrong(text, "no path follows unix:");
-    if (path.size() >= sizeof(address.sun_path)) return Wrong(text, "the path of a unix socket has at most 107 bytes");
+    if (path.size() >= sizeof(address.sun_path))
+      return Wrong(text, "the path of a unix socket has at most 107 bytes");
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
     endpoint.length_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
@@ -35,7 +37,8 @@ Result<Endpoint> Endpoint::Parse(std::string_view text) {
   if (colon == std::string_view::npos) return Wrong(text, "no port");
   const std::string_view port_text = text.substr(colon + 1);
   uint16_t port = 0;
-  const auto [end, bad] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+  const auto [end, bad] =
+      std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
   if (port_text.empty() || bad != std::errc() || end != port_text.data() + port_text.size()) {
     return Wrong(text, "the port must be a number from 0 to 65535");
   }
@@ -43,7 +46,8 @@ Result<Endpoint> Endpoint::Parse(std::string_view text) {
   if (host.starts_with('[') && host.ends_with(']')) {
     host = host.substr(1, host.size() - 2);
     auto& address = reinterpret_cast<sockaddr_in6&>(endpoint.storage_);
-    if (inet_pton(AF_INET6, host.c_str(), &address.sin6_addr) != 1) return Wrong(text, "not an IPv6 address");
+    if (inet_pton(AF_INET6, host.c_str(), &address.sin6_addr) != 1)
+      return Wrong(text, "not an IPv6 address");
     address.sin6_family = AF_INET6;
     address.sin6_port = htons(port);
     endpoint.length_ = sizeof(sockaddr_in6);
@@ -51,7 +55,8 @@ Result<Endpoint> Endpoint::Parse(std::string_view text) {
   }
   if (host == "localhost") host = "127.0.0.1";
   auto& address = reinterpret_cast<sockaddr_in&>(endpoint.storage_);
-  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) return Wrong(text, "not an IP address");
+  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
+    return Wrong(text, "not an IP address");
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   endpoint.length_ = sizeof(sockaddr_in);
@@ -84,7 +89,8 @@ std::string Endpoint::Host() const {
   if (family() == AF_INET) {
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage_).sin_addr, text, sizeof text);
   } else if (family() == AF_INET6) {
-    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage_).sin6_addr, text, sizeof text);
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage_).sin6_addr, text,
+              sizeof text);
   } else {
     return "unix";
   }
@@ -96,7 +102,8 @@ std::string Endpoint::ToString() const {
     const auto& address = reinterpret_cast<const sockaddr_un&>(storage_);
     const size_t header = offsetof(sockaddr_un, sun_path);
     if (length_ <= header) return "unix:";
-    return std::string(kUnixPrefix) + std::string(address.sun_path, strnlen(address.sun_path, length_ - header));
+    return std::string(kUnixPrefix) +
+           std::string(address.sun_path, strnlen(address.sun_path, length_ - header));
   }
   const std::string port_text = std::to_string(port());
   return family() == AF_INET6 ? "[" + Host() + "]:" + port_text : Host() + ":" + port_text;

@@ -1,8 +1,10 @@
-// Endpoint: an address that a socket can be bound or connected to: IPv4, IPv6 or a unix socket's path.
+// Endpoint: an address that a socket can be bound or connected to: IPv4, IPv6 or a unix socket's
+// path.
 //
 // Thread safety: plain values.
 //
-//   Result<Endpoint> endpoint = Endpoint::Parse("127.0.0.1:8080");   // or "[::1]:0", "unix:/run/weir.sock"
+//   Result<Endpoint> endpoint = Endpoint::Parse("127.0.0.1:8080");   // or "[::1]:0",
+//   "unix:/run/weir.sock"
 #pragma once
 
 #include <sys/socket.h>
@@ -18,7 +20,8 @@ namespace weir::net {
 class Endpoint {
  public:
   Endpoint() = default;
-  // A literal address with a port, or unix:PATH. Names are for the Resolver. kInvalidArgument says what is wrong.
+  // A literal address with a port, or unix:PATH. Names are for the Resolver. kInvalidArgument says
+  // what is wrong.
   static Result<Endpoint> Parse(std::string_view text);
   static Endpoint FromSockaddr(const sockaddr* address, socklen_t length);
 
@@ -32,7 +35,9 @@ class Endpoint {
   std::string ToString() const;  // "127.0.0.1:8080", "[::1]:8080", "unix:/run/weir.sock"
   std::string Host() const;      // The address without the port; "unix" for unix sockets.
 
-  friend bool operator==(const Endpoint& a, const Endpoint& b) { return a.ToString() == b.ToString(); }
+  friend bool operator==(const Endpoint& a, const Endpoint& b) {
+    return a.ToString() == b.ToString();
+  }
 
  private:
   sockaddr_storage storage_{};

@@ -1,6 +1,7 @@
 // Event: a flag that one coroutine can wait for, on one loop.
 //
-// Thread safety: the loop's thread only. One waiter at a time. Set before the wait is remembered until Reset.
+// Thread safety: the loop's thread only. One waiter at a time. Set before the wait is remembered
+// until Reset.
 //
 //   Event done(loop);
 //   loop.Spawn(Work(done));            // calls done.Set()

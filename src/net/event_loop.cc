@@ -31,7 +31,8 @@ struct EventLoop::Detached {
     }
     ~promise_type() {
       const auto self = std::coroutine_handle<promise_type>::from_promise(*this);
-      auto found = std::find(loop.detached_.rbegin(), loop.detached_.rend(), std::coroutine_handle<>(self));
+      auto found =
+          std::find(loop.detached_.rbegin(), loop.detached_.rend(), std::coroutine_handle<>(self));
       if (found != loop.detached_.rend()) {
         *found = loop.detached_.back();
         loop.detached_.pop_back();
@@ -48,13 +49,17 @@ struct EventLoop::Detached {
   };
 };
 
-EventLoop::Detached EventLoop::RunDetached(EventLoop&, Task<void> task) { co_await std::move(task); }
+EventLoop::Detached EventLoop::RunDetached(EventLoop&, Task<void> task) {
+  co_await std::move(task);
+}
 
 void EventLoop::Spawn(Task<void> task) { RunDetached(*this, std::move(task)); }
 
 Result<std::unique_ptr<EventLoop>> EventLoop::Create(const Clock& clock) {
   const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_fd < 0) return MakeError(ErrorCode::kUnavailable, std::string("epoll_create1: ") + std::strerror(errno));
+  if (epoll_fd < 0)
+    return MakeError(ErrorCode::kUnavailable,
+                     std::string("epoll_create1: ") + std::strerror(errno));
   const int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd < 0) {
     close(epoll_fd);
@@ -73,7 +78,8 @@ EventLoop::EventLoop(const Clock& clock, int epoll_fd, int wake_fd)
 }
 
 EventLoop::~EventLoop() {
-  // Nothing resumes a task any more, so each frame can go, newest first; its streams and timers leave the loop's lists.
+  // Nothing resumes a task any more, so each frame can go, newest first; its streams and timers
+  // leave the loop's lists.
   while (!detached_.empty()) detached_.back().destroy();
   {
     std::lock_guard lock(mailbox_mutex_);
@@ -121,7 +127,8 @@ void EventLoop::Post(std::move_only_function<void()> work) {
   }
   if (was_empty) {
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);  // Full means already awake.
+    [[maybe_unused]] const ssize_t written =
+        write(wake_fd_, &one, sizeof one);  // Full means already awake.
   }
 }
 
@@ -163,7 +170,8 @@ void EventLoop::Wait() {
     bound = &timeout;
   }
   batch_next_ = 0;
-  batch_size_ = epoll_pwait2(epoll_fd_, batch_.data(), static_cast<int>(batch_.size()), bound, nullptr);
+  batch_size_ =
+      epoll_pwait2(epoll_fd_, batch_.data(), static_cast<int>(batch_.size()), bound, nullptr);
   if (batch_size_ < 0) batch_size_ = 0;  // EINTR
   ReadClock();
 }

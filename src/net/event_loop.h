@@ -1,9 +1,10 @@
-// EventLoop: one thread's epoll, timers and run queue. Weir runs one loop per core; nothing in a loop locks, apart from
-// the mailbox that other threads post to.
+// EventLoop: one thread's epoll, timers and run queue. Weir runs one loop per core; nothing in a
+// loop locks, apart from the mailbox that other threads post to.
 //
-// Thread safety: Post and Stop may be called from any thread; everything else from the loop's own thread (or before
-// Run starts). The loop must outlive every Stream, Timer, Listener and Event made on it. When the loop is destroyed,
-// tasks that still wait are destroyed with it, and with them all that they own.
+// Thread safety: Post and Stop may be called from any thread; everything else from the loop's own
+// thread (or before Run starts). The loop must outlive every Stream, Timer, Listener and Event made
+// on it. When the loop is destroyed, tasks that still wait are destroyed with it, and with them all
+// that they own.
 //
 //   auto loop = EventLoop::Create(clock).value();
 //   loop->Spawn(ServeConnection(std::move(stream)));
@@ -52,7 +53,8 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  void ArmAt(int64_t deadline_ns);  // On the loop's monotonic clock; one in the past fires at the next tick.
+  void ArmAt(int64_t deadline_ns);  // On the loop's monotonic clock; one in the past fires at the
+                                    // next tick.
   void Cancel();
   bool armed() const { return armed_; }
 
@@ -132,7 +134,8 @@ class EventLoop {
   Stream* streams_ = nullptr;  // Intrusive list, swept for deadlines.
   int64_t next_sweep_ns_ = 0;
 
-  std::vector<std::coroutine_handle<>> detached_;  // Frames of spawned tasks that have not finished.
+  std::vector<std::coroutine_handle<>>
+      detached_;  // Frames of spawned tasks that have not finished.
   int live_tasks_ = 0;
 
   std::mutex mailbox_mutex_;

@@ -10,18 +10,24 @@ namespace weir::net {
 namespace {
 
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kFlushBytes = 256 * 1024;     // Answers beyond this go out before more requests are taken.
-constexpr int64_t kBusyGapNs = 1'000'000'000;   // A connection silent for longer gives its buffers back.
+constexpr size_t kFlushBytes =
+    256 * 1024;  // Answers beyond this go out before more requests are taken.
+constexpr int64_t kBusyGapNs =
+    1'000'000'000;  // A connection silent for longer gives its buffers back.
 
-int64_t DeadlineAfter(int64_t now_ns, int64_t timeout_ns) { return timeout_ns > 0 ? now_ns + timeout_ns : kNoDeadline; }
+int64_t DeadlineAfter(int64_t now_ns, int64_t timeout_ns) {
+  return timeout_ns > 0 ? now_ns + timeout_ns : kNoDeadline;
+}
 
 // A connection's buffers and where in a request it stands.
 class Connection {
  public:
-  Connection(Stream& stream, HttpService& service, const HttpServiceOptions& options, const DrainFlag& drain)
+  Connection(Stream& stream, HttpService& service, const HttpServiceOptions& options,
+             const DrainFlag& drain)
       : stream_(stream), service_(service), options_(options), drain_(drain) {}
 
-  // Answers all the whole requests that have arrived, into out(). False when the connection is to close after them.
+  // Answers all the whole requests that have arrived, into out(). False when the connection is to
+  // close after them.
   bool AnswerArrived();
   // True while a request has begun and not ended.
   bool mid_request() const { return collecting_ || !in_.empty(); }
@@ -53,7 +59,8 @@ class Connection {
   wire::Buffer in_;
   wire::Buffer out_;
   http1::HeadProgress head_progress_;
-  // A request whose body is still coming: its head is kept apart, because `in_` moves when it grows.
+  // A request whose body is still coming: its head is kept apart, because `in_` moves when it
+  // grows.
   bool collecting_ = false;
   wire::Buffer head_;
   wire::Buffer body_;
@@ -71,7 +78,8 @@ bool Connection::AnswerArrived() {
 Connection::Progress Connection::AnswerOne() {
   if (in_.empty()) return Progress::kNeedMore;
   static thread_local http1::RequestHead head;  // Used and done with before anything waits.
-  const http1::ParseOutcome outcome = http1::ParseRequestHead(in_.View(), options_.head, head, &head_progress_);
+  const http1::ParseOutcome outcome =
+      http1::ParseRequestHead(in_.View(), options_.head, head, &head_progress_);
   if (outcome.need_more()) return Progress::kNeedMore;
   if (outcome.error()) return Refuse(outcome.status, outcome.reason);
   head_progress_ = {};
@@ -84,8 +92,8 @@ Connection::Progress Connection::AnswerOne() {
     if (head.content_length > options_.body_bytes_max) return Refuse(413, "the body is too large");
     const size_t whole_bytes = outcome.consumed + static_cast<size_t>(head.content_length);
     if (in_.size() >= whole_bytes) {
-      const Progress progress =
-          Finish(head, in_.View().substr(outcome.consumed, static_cast<size_t>(head.content_length)));
+      const Progress progress = Finish(
+          head, in_.View().substr(outcome.consumed, static_cast<size_t>(head.content_length)));
       in_.Consume(whole_bytes);
       return progress;
     }
@@ -93,7 +101,8 @@ Connection::Progress Connection::AnswerOne() {
   return BeginCollecting(head, outcome.consumed);
 }
 
-Connection::Progress Connection::BeginCollecting(const http1::RequestHead& head, size_t head_bytes) {
+Connection::Progress Connection::BeginCollecting(const http1::RequestHead& head,
+                                                 size_t head_bytes) {
   collecting_ = true;
   reader_.Start(head.body, head.content_length, {.body_bytes_max = options_.body_bytes_max});
   head_.Clear();
@@ -148,7 +157,8 @@ void Connection::AnswerError(int status, std::string_view reason) {
                      : status == 413 ? "payload_too_large"
                      : status == 431 ? "headers_too_large"
                                      : "bad_request";
-  const std::string body = R"({"error":{"code":")" + std::string(code) + R"(","message":")" + std::string(reason) + R"("}})";
+  const std::string body = R"({"error":{"code":")" + std::string(code) + R"(","message":")" +
+                           std::string(reason) + R"("}})";
   http1::ResponseWriter answer(out_);
   answer.Begin(status);
   answer.Field("Content-Type", "application/json");
@@ -185,7 +195,8 @@ Task<void> CloseGently(Stream& stream) {
 
 namespace {
 
-// Waits for the next request of a connection between two. False when none comes in time, or the peer is gone.
+// Waits for the next request of a connection between two. False when none comes in time, or the
+// peer is gone.
 Task<bool> AwaitRequest(Stream& stream, Connection& connection, int64_t idle_timeout_ns) {
   const EventLoop& loop = stream.loop();
   const int64_t idle_deadline_ns = DeadlineAfter(loop.now_ns(), idle_timeout_ns);
@@ -201,8 +212,8 @@ Task<bool> AwaitRequest(Stream& stream, Connection& connection, int64_t idle_tim
 
 }  // namespace
 
-Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service, HttpServiceOptions options,
-                     const DrainFlag& drain) {
+Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service,
+                     HttpServiceOptions options, const DrainFlag& drain) {
   Connection connection(*stream, service, options, drain);
   EventLoop& loop = stream->loop();
   stream->SetWriteTimeout(options.write_timeout_ns);

@@ -1,8 +1,9 @@
-// HttpService: serves HTTP/1.1 on a stream for doors whose answers need no waiting: requests are parsed in place, every
-// pipelined one that has arrived is answered into one buffer, and the buffer goes out in one write.
+// HttpService: serves HTTP/1.1 on a stream for doors whose answers need no waiting: requests are
+// parsed in place, every pipelined one that has arrived is answered into one buffer, and the buffer
+// goes out in one write.
 //
-// Thread safety: one HttpService may answer on many loops at once, so its Answer must be thread-safe; everything else
-// belongs to the stream's loop.
+// Thread safety: one HttpService may answer on many loops at once, so its Answer must be
+// thread-safe; everything else belongs to the stream's loop.
 //
 //   class Ping : public HttpService {
 //     void Answer(const HttpRequest& request, http1::ResponseWriter& answer) override { … }
@@ -26,26 +27,28 @@ namespace weir::net {
 // One whole request. Views live until Answer returns.
 struct HttpRequest {
   const http1::RequestHead& head;
-  std::string_view body;        // Decoded when it was chunked.
+  std::string_view body;  // Decoded when it was chunked.
   const Endpoint& peer;
-  int64_t now_ns;               // The loop's tick, monotonic and Unix.
+  int64_t now_ns;  // The loop's tick, monotonic and Unix.
   int64_t wall_ns;
-  std::string_view date;        // For the Date field; rendered once a second.
+  std::string_view date;  // For the Date field; rendered once a second.
 };
 
 class HttpService {
  public:
   virtual ~HttpService() = default;
-  // Appends exactly one answer, complete with its framing. Runs on the stream's loop; must not block.
+  // Appends exactly one answer, complete with its framing. Runs on the stream's loop; must not
+  // block.
   virtual void Answer(const HttpRequest& request, http1::ResponseWriter& answer) = 0;
 };
 
 struct HttpServiceOptions {
   http1::HeadLimits head;
-  int64_t body_bytes_max = 1 << 20;               // Beyond: 413.
-  int64_t header_timeout_ns = 10'000'000'000;     // From a request's first byte to its last: 408. 0: none.
-  int64_t idle_timeout_ns = 75'000'000'000;       // Between requests: closed without a word. 0: none.
-  int64_t write_timeout_ns = 30'000'000'000;      // 0: none.
+  int64_t body_bytes_max = 1 << 20;  // Beyond: 413.
+  int64_t header_timeout_ns =
+      10'000'000'000;  // From a request's first byte to its last: 408. 0: none.
+  int64_t idle_timeout_ns = 75'000'000'000;   // Between requests: closed without a word. 0: none.
+  int64_t write_timeout_ns = 30'000'000'000;  // 0: none.
 };
 
 // Tells every connection of a door to close after the answer that it is writing.
@@ -53,16 +56,18 @@ struct DrainFlag {
   bool draining = false;
 };
 
-// Serves until the peer closes, breaks the protocol, times out, or `drain` says so. `service` and `drain` must outlive it.
-Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service, HttpServiceOptions options,
-                     const DrainFlag& drain);
+// Serves until the peer closes, breaks the protocol, times out, or `drain` says so. `service` and
+// `drain` must outlive it.
+Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service,
+                     HttpServiceOptions options, const DrainFlag& drain);
 
-// Ends a connection so that the peer still reads the last answer: no more is sent, and what it goes on sending is thrown
-// away until it closes, for at most a second and 256 KiB. (Closing with unread bytes would reset the connection and could
-// take the answer with it; RFC 9112 section 9.6.)
+// Ends a connection so that the peer still reads the last answer: no more is sent, and what it goes
+// on sending is thrown away until it closes, for at most a second and 256 KiB. (Closing with unread
+// bytes would reset the connection and could take the answer with it; RFC 9112 section 9.6.)
 Task<void> CloseGently(Stream& stream);
 
-// "Mon, 30 Nov 2026 20:00:03 GMT" for the second that holds `wall_ns`; rendered once a second for each thread.
+// "Mon, 30 Nov 2026 20:00:03 GMT" for the second that holds `wall_ns`; rendered once a second for
+// each thread.
 std::string_view HttpDateOf(int64_t wall_ns);
 
 }  // namespace weir::net

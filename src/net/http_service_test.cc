@@ -30,17 +30,21 @@ class Mirror final : public HttpService {
 };
 
 std::string Ok(std::string_view body) {
-  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         std::string(body);
 }
 
-// Sends the pieces, each once the one before has had time to be read, and gives all that comes back until the
-// server closes or has been silent for `quiet_ns`.
-Task<void> Exchange(EventLoop& loop, HttpServiceOptions options, std::vector<std::string> pieces, int64_t quiet_ns,
-                    const DrainFlag& drain, std::string& heard, bool& closed, Mirror& service) {
-  auto listener = Listener::Open(loop, Endpoint::Parse("127.0.0.1:0").value(), [&](std::unique_ptr<Stream> stream) {
-    loop.Spawn(ServeHttp(std::move(stream), service, options, drain));
-  });
-  auto client = (co_await Connect(loop, (*listener)->endpoint(), loop.now_ns() + 1000 * kMs)).value();
+// Sends the pieces, each once the one before has had time to be read, and gives all that comes back
+// until the server closes or has been silent for `quiet_ns`.
+Task<void> Exchange(EventLoop& loop, HttpServiceOptions options, std::vector<std::string> pieces,
+                    int64_t quiet_ns, const DrainFlag& drain, std::string& heard, bool& closed,
+                    Mirror& service) {
+  auto listener = Listener::Open(
+      loop, Endpoint::Parse("127.0.0.1:0").value(), [&](std::unique_ptr<Stream> stream) {
+        loop.Spawn(ServeHttp(std::move(stream), service, options, drain));
+      });
+  auto client =
+      (co_await Connect(loop, (*listener)->endpoint(), loop.now_ns() + 1000 * kMs)).value();
   char buffer[65536];
   for (const std::string& piece : pieces) {
     co_await client->Write(piece);
@@ -69,7 +73,8 @@ Heard Talk(std::vector<std::string> pieces, HttpServiceOptions options = {}, boo
   Mirror service;
   DrainFlag drain{draining};
   Heard heard;
-  fixture.RunTask(Exchange(fixture.loop(), options, std::move(pieces), quiet_ns, drain, heard.text, heard.closed, service));
+  fixture.RunTask(Exchange(fixture.loop(), options, std::move(pieces), quiet_ns, drain, heard.text,
+                           heard.closed, service));
   heard.answered = service.answered;
   return heard;
 }
@@ -84,7 +89,8 @@ TEST(HttpService, KeepsTheConnectionAndAnswersInOrder) {
 TEST(HttpService, ARequestMayComeInPiecesOfAnySize) {
   const std::string request =
       "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
-      "POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+      "POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
   for (size_t cut = 1; cut < request.size(); cut += 7) {
     const Heard heard = Talk({request.substr(0, cut), request.substr(cut)}, {}, false, 20 * kMs);
     EXPECT_EQ(heard.text, Ok("POST /a|hello") + Ok("POST /b|abcde")) << "cut at " << cut;
@@ -92,7 +98,8 @@ TEST(HttpService, ARequestMayComeInPiecesOfAnySize) {
 }
 
 TEST(HttpService, SaysContinueOnlyWhenTheBodyIsStillToCome) {
-  const std::string head = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
+  const std::string head =
+      "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
   EXPECT_EQ(Talk({head, "hi"}).text, "HTTP/1.1 100 Continue\r\n\r\n" + Ok("POST /a|hi"));
   EXPECT_EQ(Talk({head + "hi"}).text, Ok("POST /a|hi"));
 }
@@ -101,20 +108,24 @@ TEST(HttpService, RefusesWhatIsTooLargeOrMalformedAndCloses) {
   HttpServiceOptions options;
   options.body_bytes_max = 4;
   for (const std::string request : {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
-                                    "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"}) {
+                                    "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+                                    "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"}) {
     const Heard heard = Talk({request}, options);
     EXPECT_TRUE(heard.text.starts_with("HTTP/1.1 413 ")) << heard.text;
     EXPECT_TRUE(heard.closed);
     EXPECT_EQ(heard.answered, 0);
   }
-  const Heard malformed = Talk({"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na"});
+  const Heard malformed =
+      Talk({"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na"});
   EXPECT_TRUE(malformed.text.starts_with("HTTP/1.1 400 Bad Request\r\n")) << malformed.text;
   EXPECT_TRUE(malformed.closed);
   EXPECT_EQ(malformed.answered, 0);
 }
 
 TEST(HttpService, ClosesAfterConnectionCloseAndWhileDraining) {
-  const Heard asked = Talk({"GET /1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n"});
+  const Heard asked =
+      Talk({"GET /1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: "
+            "x\r\n\r\n"});
   EXPECT_EQ(asked.text, Ok("GET /1|"));
   EXPECT_TRUE(asked.closed);
   const Heard draining = Talk({"GET /1 HTTP/1.1\r\nHost: x\r\n\r\n"}, {}, true);

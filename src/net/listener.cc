@@ -13,14 +13,17 @@ namespace weir::net {
 namespace {
 
 constexpr int kBacklog = 4096;
-constexpr int kAcceptsPerEvent = 64;  // So that a flood of connections does not starve those that are open.
+constexpr int kAcceptsPerEvent =
+    64;  // So that a flood of connections does not starve those that are open.
 constexpr int64_t kPauseNs = 100'000'000;
 
 std::unexpected<Error> Failed(const Endpoint& endpoint) {
   const int reason = errno;
   std::string message = endpoint.ToString() + ": " + std::strerror(reason);
-  if (reason == EADDRINUSE) message += "; another process listens there: stop it, or choose another address under `listen`";
-  if (reason == EACCES) message += "; ports below 1024 need the right to bind them (CAP_NET_BIND_SERVICE)";
+  if (reason == EADDRINUSE)
+    message += "; another process listens there: stop it, or choose another address under `listen`";
+  if (reason == EACCES)
+    message += "; ports below 1024 need the right to bind them (CAP_NET_BIND_SERVICE)";
   return MakeError(ErrorCode::kUnavailable, std::move(message));
 }
 
@@ -36,7 +39,8 @@ void RemoveStaleFile(const Endpoint& endpoint) {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const Endpoint& endpoint, OnAccept on_accept) {
+Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const Endpoint& endpoint,
+                                                 OnAccept on_accept) {
   const int fd = socket(endpoint.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(endpoint);
   const int on = 1;
@@ -54,8 +58,9 @@ Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const Endpoint
     close(fd);
     return failed;
   }
-  const Endpoint real = endpoint.is_unix() ? endpoint
-                                           : Endpoint::FromSockaddr(reinterpret_cast<sockaddr*>(&bound), length);
+  const Endpoint real = endpoint.is_unix()
+                            ? endpoint
+                            : Endpoint::FromSockaddr(reinterpret_cast<sockaddr*>(&bound), length);
   std::unique_ptr<Listener> listener(new Listener(loop, fd, real, std::move(on_accept)));
   listener->owns_file_ = endpoint.is_unix();
   if (auto watched = loop.Watch(fd, EPOLLIN | EPOLLEXCLUSIVE, listener.get()); !watched) {
@@ -76,7 +81,11 @@ Result<std::unique_ptr<Listener>> Listener::Share(EventLoop& loop, OnAccept on_a
 }
 
 Listener::Listener(EventLoop& loop, int fd, const Endpoint& endpoint, OnAccept on_accept)
-    : loop_(loop), fd_(fd), endpoint_(endpoint), on_accept_(std::move(on_accept)), resume_(loop, [this] {
+    : loop_(loop),
+      fd_(fd),
+      endpoint_(endpoint),
+      on_accept_(std::move(on_accept)),
+      resume_(loop, [this] {
         if (fd_ >= 0) (void)loop_.Watch(fd_, EPOLLIN | EPOLLEXCLUSIVE, this);
       }) {}
 
@@ -100,16 +109,19 @@ void Listener::OnEvents(uint32_t) {
   for (int i = 0; i < kAcceptsPerEvent && fd_ >= 0; ++i) {
     sockaddr_storage peer{};
     socklen_t length = sizeof peer;
-    const int fd = accept4(fd_, reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd =
+        accept4(fd_, reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) PauseAccepting();
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        PauseAccepting();
       return;
     }
     if (!endpoint_.is_unix()) {
       const int on = 1;
       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
-    auto stream = Stream::Adopt(loop_, fd, Endpoint::FromSockaddr(reinterpret_cast<sockaddr*>(&peer), length));
+    auto stream = Stream::Adopt(loop_, fd,
+                                Endpoint::FromSockaddr(reinterpret_cast<sockaddr*>(&peer), length));
     if (stream) on_accept_(std::move(*stream));
   }
 }

@@ -11,7 +11,8 @@
 
 namespace weir::net {
 
-// One waiting look-up. The worker owns it too, so that a loop that ends in between leaves nothing dangling.
+// One waiting look-up. The worker owns it too, so that a loop that ends in between leaves nothing
+// dangling.
 struct Resolver::Pending {
   std::string host;
   int port = 0;
@@ -32,8 +33,9 @@ Resolver::~Resolver() {
 }
 
 Task<Result<std::vector<Endpoint>>> Resolver::Resolve(EventLoop& loop, std::string host, int port) {
-  if (auto literal = Endpoint::Parse((host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" +
-                                     std::to_string(port))) {
+  if (auto literal =
+          Endpoint::Parse((host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" +
+                          std::to_string(port))) {
     co_return std::vector<Endpoint>{*literal};
   }
   auto pending = std::make_shared<Pending>();
@@ -62,7 +64,8 @@ Task<Result<std::vector<Endpoint>>> Resolver::Resolve(EventLoop& loop, std::stri
       known_[{host, port}] = Known{**pending->answer, loop.now_ns()};
     }
   } else if (known != known_.end()) {
-    co_return known->second.endpoints;  // The name server is away: the last known addresses are the best there is.
+    co_return known->second
+        .endpoints;  // The name server is away: the last known addresses are the best there is.
   }
   co_return std::move(*pending->answer);
 }
@@ -86,7 +89,9 @@ Result<std::vector<Endpoint>> Resolver::LookUp(const std::string& host, int port
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int failure = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (failure != 0) return MakeError(ErrorCode::kUnavailable, "cannot resolve " + host + ": " + gai_strerror(failure));
+  if (failure != 0)
+    return MakeError(ErrorCode::kUnavailable,
+                     "cannot resolve " + host + ": " + gai_strerror(failure));
   std::vector<Endpoint> endpoints;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     endpoints.push_back(Endpoint::FromSockaddr(one->ai_addr, one->ai_addrlen));

@@ -1,8 +1,10 @@
-// Resolver: names to addresses by the system's resolver, on a thread of its own, remembered for a while.
+// Resolver: names to addresses by the system's resolver, on a thread of its own, remembered for a
+// while.
 //
 // Thread safety: Resolve is called on a loop's thread; many loops may share one Resolver.
 // Ownership: destroy it when its loops have stopped running, and before they are destroyed.
-// Bounds: at most `max_pending` look-ups wait; answers are kept for `ttl_ns`, and used past it only while a newer look-up fails.
+// Bounds: at most `max_pending` look-ups wait; answers are kept for `ttl_ns`, and used past it only
+// while a newer look-up fails.
 //
 //   Resolver resolver;
 //   Result<std::vector<Endpoint>> found = co_await resolver.Resolve(loop, "localhost", 8080);
@@ -34,8 +36,8 @@ class Resolver {
   explicit Resolver(const Options& options);
   ~Resolver();
 
-  // Every address of `host` (a name or a literal). kUnavailable when it has none, kResourceExhausted when too many
-  // look-ups wait.
+  // Every address of `host` (a name or a literal). kUnavailable when it has none,
+  // kResourceExhausted when too many look-ups wait.
   Task<Result<std::vector<Endpoint>>> Resolve(EventLoop& loop, std::string host, int port);
 
  private:
@@ -50,7 +52,7 @@ class Resolver {
   const Options options_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false;                            // Guarded by mutex_, as are the next two.
+  bool stopping_ = false;  // Guarded by mutex_, as are the next two.
   std::deque<std::shared_ptr<Pending>> queue_;
   std::map<std::pair<std::string, int>, Known> known_;
   std::thread thread_;

@@ -15,7 +15,6 @@
 namespace weir::net {
 namespace {
 
-
 std::string TlsReason(SSL* ssl) {
   const long verified = SSL_get_verify_result(ssl);
   if (verified != X509_V_OK) return X509_verify_cert_error_string(verified);
@@ -50,7 +49,8 @@ class Stream::HandshakeOp {
 
 Result<std::unique_ptr<Stream>> Stream::Adopt(EventLoop& loop, int fd, const Endpoint& peer) {
   std::unique_ptr<Stream> stream(new Stream(loop, fd, peer));
-  if (auto watched = loop.Watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, stream.get()); !watched) {
+  if (auto watched = loop.Watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, stream.get());
+      !watched) {
     return std::unexpected(watched.error());
   }
   return stream;
@@ -104,8 +104,10 @@ void Stream::Sweep(int64_t now_ns) {
     loop_.ResumeSoon(std::exchange(op, nullptr)->caller_);
   };
   if (now_ns >= read_deadline_ns_) {
-    if (reader_ != nullptr) time_out(reader_, [](ReadOp& op) { op.result_ = {IoStatus::kTimedOut, 0}; });
-    if (handshaker_ != nullptr) time_out(handshaker_, [](HandshakeOp& op) { op.status_ = IoStatus::kTimedOut; });
+    if (reader_ != nullptr)
+      time_out(reader_, [](ReadOp& op) { op.result_ = {IoStatus::kTimedOut, 0}; });
+    if (handshaker_ != nullptr)
+      time_out(handshaker_, [](HandshakeOp& op) { op.status_ = IoStatus::kTimedOut; });
   }
   if (writer_ != nullptr && now_ns >= write_deadline_ns_) {
     time_out(writer_, [](WriteOp& op) { op.result_.status = IoStatus::kTimedOut; });
@@ -138,14 +140,16 @@ void Stream::ShutdownWrite() {
 
 bool Stream::IsQuiet() const {
   if (hung_up_ || cancelled_) return false;
-  // A read has drained the socket and no edge has come since: asking the kernel again would tell nothing newer.
+  // A read has drained the socket and no edge has come since: asking the kernel again would tell
+  // nothing newer.
   if (!readable_ && ssl_ == nullptr) return true;
   char byte;
   const ssize_t got = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-// Reading ----------------------------------------------------------------------------------------------------------
+// Reading
+// ----------------------------------------------------------------------------------------------------------
 
 bool Stream::ReadOp::await_ready() {
   if (stream_.cancelled_) {
@@ -165,7 +169,8 @@ void Stream::ReadOp::await_suspend(std::coroutine_handle<> caller) {
 Stream::Attempt Stream::TryRead(ReadOp& op) {
   if (op.buffer_.empty()) {
     op.result_ = {};
-    return readable_ || (ssl_ != nullptr && SSL_has_pending(ssl_)) ? Attempt::kDone : Attempt::kWantRead;
+    return readable_ || (ssl_ != nullptr && SSL_has_pending(ssl_)) ? Attempt::kDone
+                                                                   : Attempt::kWantRead;
   }
   if (ssl_ == nullptr) {
     ssize_t got;
@@ -213,9 +218,11 @@ Stream::Attempt Stream::TryRead(ReadOp& op) {
   }
 }
 
-// Writing ----------------------------------------------------------------------------------------------------------
+// Writing
+// ----------------------------------------------------------------------------------------------------------
 
-Stream::WriteOp::WriteOp(Stream& stream, std::string_view first, std::string_view second, std::string_view third)
+Stream::WriteOp::WriteOp(Stream& stream, std::string_view first, std::string_view second,
+                         std::string_view third)
     : stream_(stream) {
   int next = 0;
   for (const std::string_view piece : {first, second, third}) {
@@ -236,8 +243,9 @@ void Stream::WriteOp::await_suspend(std::coroutine_handle<> caller) {
   assert(stream_.writer_ == nullptr);
   caller_ = caller;
   stream_.writer_ = this;
-  stream_.write_deadline_ns_ =
-      stream_.write_timeout_ns_ > 0 ? stream_.loop_.now_ns() + stream_.write_timeout_ns_ : kNoDeadline;
+  stream_.write_deadline_ns_ = stream_.write_timeout_ns_ > 0
+                                   ? stream_.loop_.now_ns() + stream_.write_timeout_ns_
+                                   : kNoDeadline;
 }
 
 Stream::Attempt Stream::TryWrite(WriteOp& op) {
@@ -252,9 +260,9 @@ Stream::Attempt Stream::TryWrite(WriteOp& op) {
       message.msg_iov = &pieces[first];
       message.msg_iovlen = pieces.size() - first;
       while (pieces[first + message.msg_iovlen - 1].iov_len == 0) --message.msg_iovlen;
-      const ssize_t took = message.msg_iovlen == 1
-                               ? send(fd_, pieces[first].iov_base, pieces[first].iov_len, MSG_NOSIGNAL)
-                               : sendmsg(fd_, &message, MSG_NOSIGNAL);
+      const ssize_t took = message.msg_iovlen == 1 ? send(fd_, pieces[first].iov_base,
+                                                          pieces[first].iov_len, MSG_NOSIGNAL)
+                                                   : sendmsg(fd_, &message, MSG_NOSIGNAL);
       if (took < 0) {
         if (errno == EINTR) continue;
         if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -292,7 +300,8 @@ Stream::Attempt Stream::TryWrite(WriteOp& op) {
   }
 }
 
-// TLS --------------------------------------------------------------------------------------------------------------
+// TLS
+// --------------------------------------------------------------------------------------------------------------
 
 Stream::Attempt Stream::TryHandshake(HandshakeOp& op) {
   if (cancelled_) {
@@ -325,14 +334,18 @@ Task<Result<void>> Stream::Handshake(std::string who, int64_t deadline_ns) {
   co_return MakeError(ErrorCode::kUnavailable, "TLS with " + who + ": " + TlsReason(ssl_));
 }
 
-Task<Result<void>> Stream::StartTlsClient(const TlsContext& context, std::string server_name, int64_t deadline_ns) {
+Task<Result<void>> Stream::StartTlsClient(const TlsContext& context, std::string server_name,
+                                          int64_t deadline_ns) {
   ssl_ = SSL_new(context.native());
-  SSL_set_mode(ssl_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_set_mode(ssl_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                         SSL_MODE_RELEASE_BUFFERS);
   SSL_set_fd(ssl_, fd_);
   SSL_set_connect_state(ssl_);
   if (ASN1_OCTET_STRING* ip = a2i_IPADDRESS(server_name.c_str()); ip != nullptr) {
-    ASN1_OCTET_STRING_free(ip);  // SNI carries names only (RFC 6066 section 3); an address is verified as one.
-    if (context.verifies()) X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), server_name.c_str());
+    ASN1_OCTET_STRING_free(
+        ip);  // SNI carries names only (RFC 6066 section 3); an address is verified as one.
+    if (context.verifies())
+      X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), server_name.c_str());
   } else {
     SSL_set_tlsext_host_name(ssl_, server_name.c_str());
     if (context.verifies()) SSL_set1_host(ssl_, server_name.c_str());
@@ -342,7 +355,8 @@ Task<Result<void>> Stream::StartTlsClient(const TlsContext& context, std::string
 
 Task<Result<void>> Stream::StartTlsServer(const TlsContext& context, int64_t deadline_ns) {
   ssl_ = SSL_new(context.native());
-  SSL_set_mode(ssl_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_set_mode(ssl_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                         SSL_MODE_RELEASE_BUFFERS);
   SSL_set_fd(ssl_, fd_);
   SSL_set_accept_state(ssl_);
   co_return co_await Handshake(peer_.ToString(), deadline_ns);

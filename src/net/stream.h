@@ -1,10 +1,13 @@
-// Stream: a connected byte stream (TCP, unix socket, TLS over either) with awaitable reads and writes.
+// Stream: a connected byte stream (TCP, unix socket, TLS over either) with awaitable reads and
+// writes.
 //
-// The one place where bytes meet the kernel: codecs, doors and the gateway see only this. Edge-triggered: a read that
-// comes up short is known to have drained the socket, so a request costs one recv and one send.
+// The one place where bytes meet the kernel: codecs, doors and the gateway see only this.
+// Edge-triggered: a read that comes up short is known to have drained the socket, so a request
+// costs one recv and one send.
 //
-// Thread safety: the loop's thread only. At most one read and one write wait at a time (they may wait together).
-// Ownership: whoever holds the Stream closes it by destroying it; no operation may be pending then.
+// Thread safety: the loop's thread only. At most one read and one write wait at a time (they may
+// wait together). Ownership: whoever holds the Stream closes it by destroying it; no operation may
+// be pending then.
 //
 //   IoResult got = co_await stream.Read(buffer);
 //   if (!got.ok()) co_return;                       // end of stream, deadline, reset
@@ -52,7 +55,8 @@ inline constexpr int64_t kNoDeadline = INT64_MAX;
 
 class Stream final : private FdWatcher {
  public:
-  // Takes `fd` (connected, non-blocking). kUnavailable when the loop cannot watch it (the fd is closed then).
+  // Takes `fd` (connected, non-blocking). kUnavailable when the loop cannot watch it (the fd is
+  // closed then).
   static Result<std::unique_ptr<Stream>> Adopt(EventLoop& loop, int fd, const Endpoint& peer);
   ~Stream();
   Stream(const Stream&) = delete;
@@ -64,13 +68,15 @@ class Stream final : private FdWatcher {
 
   // Reads at least one byte. `buffer` must have room for one and must outlive the wait.
   ReadOp Read(std::span<char> buffer);
-  // Waits until a Read would not have to (bytes or an end are there), so that a quiet connection need hold no buffer.
-  // Ends as Read does, with no bytes.
+  // Waits until a Read would not have to (bytes or an end are there), so that a quiet connection
+  // need hold no buffer. Ends as Read does, with no bytes.
   ReadOp WaitReadable();
-  // Writes all of the pieces, in one system call when the kernel takes them. The bytes must outlive the wait.
+  // Writes all of the pieces, in one system call when the kernel takes them. The bytes must outlive
+  // the wait.
   WriteOp Write(std::string_view first, std::string_view second = {}, std::string_view third = {});
 
-  // Reads that wait past this instant (monotonic ns) end with kTimedOut, to a sweep's precision (50 ms).
+  // Reads that wait past this instant (monotonic ns) end with kTimedOut, to a sweep's precision (50
+  // ms).
   void SetReadDeadline(int64_t deadline_ns) { read_deadline_ns_ = deadline_ns; }
   // Each write that waits longer than this ends with kTimedOut. 0: no bound.
   void SetWriteTimeout(int64_t timeout_ns) { write_timeout_ns_ = timeout_ns; }
@@ -79,13 +85,15 @@ class Stream final : private FdWatcher {
   void Cancel();
   // Tells the peer that nothing more comes (TLS: close_notify, then FIN). Reading goes on.
   void ShutdownWrite();
-  // Called once when the peer closes or resets while no read waits for it. May call Cancel on other streams; must not
-  // destroy this one. Null removes it.
+  // Called once when the peer closes or resets while no read waits for it. May call Cancel on other
+  // streams; must not destroy this one. Null removes it.
   void OnHangup(std::move_only_function<void()> on_hangup);
   bool peer_hung_up() const { return hung_up_; }
 
-  // Starts TLS on the connection. As a client, `server_name` is sent (SNI) and verified. kUnavailable with the reason.
-  Task<Result<void>> StartTlsClient(const TlsContext& context, std::string server_name, int64_t deadline_ns);
+  // Starts TLS on the connection. As a client, `server_name` is sent (SNI) and verified.
+  // kUnavailable with the reason.
+  Task<Result<void>> StartTlsClient(const TlsContext& context, std::string server_name,
+                                    int64_t deadline_ns);
   Task<Result<void>> StartTlsServer(const TlsContext& context, int64_t deadline_ns);
   // The protocol agreed by ALPN, "" without.
   std::string_view alpn() const;
@@ -120,9 +128,9 @@ class Stream final : private FdWatcher {
   int64_t read_deadline_ns_ = kNoDeadline;
   int64_t write_deadline_ns_ = kNoDeadline;
   int64_t write_timeout_ns_ = 0;
-  bool readable_ = false;   // There may be bytes to read: set by an edge, cleared by a short read.
-  bool writable_ = true;    // The kernel may take bytes: cleared by EAGAIN, set by an edge.
-  bool hung_up_ = false;    // RDHUP, HUP or ERR was seen.
+  bool readable_ = false;  // There may be bytes to read: set by an edge, cleared by a short read.
+  bool writable_ = true;   // The kernel may take bytes: cleared by EAGAIN, set by an edge.
+  bool hung_up_ = false;   // RDHUP, HUP or ERR was seen.
   bool cancelled_ = false;
   std::move_only_function<void()> on_hangup_;
   Stream* previous_ = nullptr;
@@ -162,7 +170,8 @@ class [[nodiscard]] Stream::WriteOp {
 
 inline Stream::ReadOp Stream::Read(std::span<char> buffer) { return {*this, buffer}; }
 inline Stream::ReadOp Stream::WaitReadable() { return {*this, {}}; }
-inline Stream::WriteOp Stream::Write(std::string_view first, std::string_view second, std::string_view third) {
+inline Stream::WriteOp Stream::Write(std::string_view first, std::string_view second,
+                                     std::string_view third) {
   return {*this, first, second, third};
 }
 

@@ -29,10 +29,11 @@ struct Pair {
 Task<Pair> MakePair(EventLoop& loop, std::string address = "127.0.0.1:0") {
   Pair pair;
   Event accepted(loop);
-  auto listener = Listener::Open(loop, Endpoint::Parse(address).value(), [&](std::unique_ptr<Stream> stream) {
-    pair.server = std::move(stream);
-    accepted.Set();
-  });
+  auto listener =
+      Listener::Open(loop, Endpoint::Parse(address).value(), [&](std::unique_ptr<Stream> stream) {
+        pair.server = std::move(stream);
+        accepted.Set();
+      });
   EXPECT_TRUE(listener.has_value());
   auto client = co_await Connect(loop, (*listener)->endpoint(), loop.now_ns() + 1000 * kMs);
   EXPECT_TRUE(client.has_value());
@@ -46,7 +47,8 @@ Task<std::string> ReadExactly(Stream& stream, size_t size) {
   std::string text;
   char buffer[65536];
   while (text.size() < size) {
-    const IoResult got = co_await stream.Read({buffer, std::min(sizeof buffer, size - text.size())});
+    const IoResult got =
+        co_await stream.Read({buffer, std::min(sizeof buffer, size - text.size())});
     if (!got.ok()) break;
     text.append(buffer, got.bytes);
   }
@@ -185,7 +187,8 @@ TEST(Stream, UnixSocketsWork) {
 TEST(Connect, SaysWhenThePeerRefuses) {
   LoopFixture fixture;
   auto scenario = [](EventLoop& loop) -> Task<void> {
-    auto listener = Listener::Open(loop, Endpoint::Parse("127.0.0.1:0").value(), [](std::unique_ptr<Stream>) {});
+    auto listener = Listener::Open(loop, Endpoint::Parse("127.0.0.1:0").value(),
+                                   [](std::unique_ptr<Stream>) {});
     const Endpoint gone = (*listener)->endpoint();
     (*listener)->Close();
     auto stream = co_await Connect(loop, gone, loop.now_ns() + 1000 * kMs);
@@ -222,12 +225,13 @@ Task<void> ServeTls(Stream& stream, const TlsContext& context, EventLoop& loop, 
   done.Set();
 }
 
-Task<void> TlsScenario(EventLoop& loop, const TlsContext& server_context, const TlsContext& client_context,
-                       std::string name, bool should_work) {
+Task<void> TlsScenario(EventLoop& loop, const TlsContext& server_context,
+                       const TlsContext& client_context, std::string name, bool should_work) {
   Pair pair = co_await MakePair(loop);
   Event done(loop);
   loop.Spawn(ServeTls(*pair.server, server_context, loop, done));
-  auto started = co_await pair.client->StartTlsClient(client_context, name, loop.now_ns() + 2000 * kMs);
+  auto started =
+      co_await pair.client->StartTlsClient(client_context, name, loop.now_ns() + 2000 * kMs);
   EXPECT_EQ(started.has_value(), should_work) << (started ? "" : started.error().message);
   if (started) {
     EXPECT_EQ(pair.client->alpn(), "http/1.1");
@@ -249,7 +253,8 @@ Task<void> TlsScenario(EventLoop& loop, const TlsContext& server_context, const 
 TEST(Tls, CarriesBytesAndVerifiesNames) {
   LoopFixture fixture;
   weir::testing::SelfSigned identity;
-  auto server = TlsContext::Server({.cert_file = identity.cert_file(), .key_file = identity.key_file(), .alpn = {"http/1.1"}});
+  auto server = TlsContext::Server(
+      {.cert_file = identity.cert_file(), .key_file = identity.key_file(), .alpn = {"http/1.1"}});
   auto trusting = TlsContext::Client({.ca_file = identity.cert_file(), .alpn = {"h2", "http/1.1"}});
   auto doubting = TlsContext::Client({});
   ASSERT_TRUE(server && trusting && doubting);
@@ -260,20 +265,24 @@ TEST(Tls, CarriesBytesAndVerifiesNames) {
 }
 
 TEST(Tls, NamesTheFileThatCannotBeUsed) {
-  auto context = TlsContext::Server({.cert_file = "/no/such/cert.pem", .key_file = "/no/such/key.pem"});
+  auto context =
+      TlsContext::Server({.cert_file = "/no/such/cert.pem", .key_file = "/no/such/key.pem"});
   ASSERT_FALSE(context.has_value());
   EXPECT_EQ(context.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_TRUE(context.error().message.starts_with("certificate /no/such/cert.pem: ")) << context.error().message;
+  EXPECT_TRUE(context.error().message.starts_with("certificate /no/such/cert.pem: "))
+      << context.error().message;
 }
 
 TEST(Endpoint, ParsesAndPrints) {
-  for (const std::string text : {"127.0.0.1:8080", "[::1]:0", "unix:/run/weir.sock", "0.0.0.0:65535"}) {
+  for (const std::string text :
+       {"127.0.0.1:8080", "[::1]:0", "unix:/run/weir.sock", "0.0.0.0:65535"}) {
     auto endpoint = Endpoint::Parse(text);
     ASSERT_TRUE(endpoint.has_value()) << text;
     EXPECT_EQ(endpoint->ToString(), text);
   }
   EXPECT_EQ(Endpoint::Parse("localhost:1")->ToString(), "127.0.0.1:1");
-  for (const std::string text : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "256.0.0.1:1", "unix:", "[::1:80", "a:b"}) {
+  for (const std::string text : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "256.0.0.1:1",
+                                 "unix:", "[::1:80", "a:b"}) {
     EXPECT_FALSE(Endpoint::Parse(text).has_value()) << text;
   }
 }

@@ -10,7 +10,8 @@ namespace {
 
 std::unexpected<Error> Unusable(std::string_view what, const std::string& file) {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  return InvalidArgument(std::string(what) + " " + file + ": " + (reason != nullptr ? reason : "cannot be used"));
+  return InvalidArgument(std::string(what) + " " + file + ": " +
+                         (reason != nullptr ? reason : "cannot be used"));
 }
 
 // The protocols as ALPN sends them: each after a byte with its length (RFC 7301 section 3.1).
@@ -23,22 +24,27 @@ std::string AlpnWire(const std::vector<std::string>& protocols) {
   return wire;
 }
 
-int SelectAlpn(SSL*, const unsigned char** chosen, unsigned char* chosen_length, const unsigned char* offered,
-               unsigned int offered_length, void* wire) {
+int SelectAlpn(SSL*, const unsigned char** chosen, unsigned char* chosen_length,
+               const unsigned char* offered, unsigned int offered_length, void* wire) {
   const auto& accepted = *static_cast<const std::string*>(wire);
   unsigned char* selected = nullptr;
-  const int outcome = SSL_select_next_proto(&selected, chosen_length, reinterpret_cast<const unsigned char*>(accepted.data()),
-                                            static_cast<unsigned int>(accepted.size()), offered, offered_length);
+  const int outcome = SSL_select_next_proto(
+      &selected, chosen_length, reinterpret_cast<const unsigned char*>(accepted.data()),
+      static_cast<unsigned int>(accepted.size()), offered, offered_length);
   if (outcome != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_NOACK;
   *chosen = selected;
   return SSL_TLSEXT_ERR_OK;
 }
 
-Result<void> UseCertificate(SSL_CTX* context, const std::string& cert_file, const std::string& key_file) {
+Result<void> UseCertificate(SSL_CTX* context, const std::string& cert_file,
+                            const std::string& key_file) {
   ERR_clear_error();
-  if (SSL_CTX_use_certificate_chain_file(context, cert_file.c_str()) != 1) return Unusable("certificate", cert_file);
-  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) return Unusable("private key", key_file);
-  if (SSL_CTX_check_private_key(context) != 1) return Unusable("private key does not belong to the certificate:", key_file);
+  if (SSL_CTX_use_certificate_chain_file(context, cert_file.c_str()) != 1)
+    return Unusable("certificate", cert_file);
+  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1)
+    return Unusable("private key", key_file);
+  if (SSL_CTX_check_private_key(context) != 1)
+    return Unusable("private key does not belong to the certificate:", key_file);
   return {};
 }
 

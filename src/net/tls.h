@@ -19,15 +19,15 @@ namespace weir::net {
 class TlsContext {
  public:
   struct ClientOptions {
-    std::string ca_file;               // PEM; "" means the system's store.
-    std::string cert_file, key_file;   // A client certificate; "" means none.
-    bool verify = true;                // The peer's chain and name.
-    std::vector<std::string> alpn;     // Protocols offered, most wanted first.
+    std::string ca_file;              // PEM; "" means the system's store.
+    std::string cert_file, key_file;  // A client certificate; "" means none.
+    bool verify = true;               // The peer's chain and name.
+    std::vector<std::string> alpn;    // Protocols offered, most wanted first.
   };
   struct ServerOptions {
-    std::string cert_file, key_file;   // PEM; the chain in the certificate's file.
-    std::string client_ca_file;        // Set: client certificates are required and verified against it.
-    std::vector<std::string> alpn;     // Protocols accepted, most wanted first.
+    std::string cert_file, key_file;  // PEM; the chain in the certificate's file.
+    std::string client_ca_file;  // Set: client certificates are required and verified against it.
+    std::vector<std::string> alpn;  // Protocols accepted, most wanted first.
   };
   // kInvalidArgument names the file that cannot be used and why.
   static Result<std::unique_ptr<TlsContext>> Client(const ClientOptions& options);

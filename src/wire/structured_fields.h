@@ -1,8 +1,9 @@
 // The RateLimit and RateLimit-Policy field values (draft-ietf-httpapi-ratelimit-headers), which are
 // Structured Field lists (RFC 9651): "burst";q=20;w=1, "daily";q=100000;w=86400
 //
-//   wire::AppendPolicyItem(out, /*first=*/true, {.name = "burst", .quota = 20, .window_seconds = 1});
-//   wire::AppendRateLimitItem(out, /*first=*/true, {.name = "burst", .remaining = 0, .reset_seconds = 3});
+//   wire::AppendPolicyItem(out, /*first=*/true, {.name = "burst", .quota = 20, .window_seconds =
+//   1}); wire::AppendRateLimitItem(out, /*first=*/true, {.name = "burst", .remaining = 0,
+//   .reset_seconds = 3});
 //
 // Integers are cut to the 15 digits that Structured Fields allow. No allocation once the buffer has
 // grown. Thread safety: pure functions.

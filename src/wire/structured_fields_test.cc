@@ -9,10 +9,12 @@ TEST(StructuredFields, WriteRateLimitLists) {
   Buffer policy;
   AppendPolicyItem(policy, true, {.name = "burst", .quota = 20, .window_seconds = 1});
   AppendPolicyItem(policy, false,
-                   {.name = "day", .quota = 100000, .window_seconds = 86400, .unit = "tokens",
+                   {.name = "day",
+                    .quota = 100000,
+                    .window_seconds = 86400,
+                    .unit = "tokens",
                     .partition_key = "c2Q="});
-  EXPECT_EQ(policy.View(),
-            R"("burst";q=20;w=1, "day";q=100000;w=86400;qu="tokens";pk=:c2Q=:)");
+  EXPECT_EQ(policy.View(), R"("burst";q=20;w=1, "day";q=100000;w=86400;qu="tokens";pk=:c2Q=:)");
   Buffer limit;
   AppendRateLimitItem(limit, true, {.name = "burst", .remaining = 0, .reset_seconds = 3});
   AppendRateLimitItem(limit, false, {.name = "day", .remaining = 81234});

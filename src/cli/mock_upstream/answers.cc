@@ -7,9 +7,10 @@
 namespace weir::mock {
 namespace {
 
-constexpr std::array<std::string_view, 10> kWords = {"Water ", "runs ",   "over ", "the ",  "weir ",
-                                                     "at ",    "a ",      "known ", "rate ", "always "};
-constexpr std::string_view kFiller = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+constexpr std::array<std::string_view, 10> kWords = {
+    "Water ", "runs ", "over ", "the ", "weir ", "at ", "a ", "known ", "rate ", "always "};
+constexpr std::string_view kFiller =
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 std::string_view Word(int64_t index) { return kWords[static_cast<size_t>(index) % kWords.size()]; }
 
@@ -66,7 +67,13 @@ void AppendChat(wire::Buffer& out, const Call& call) {
   json.Key("created").Int(call.created_s).Key("model").String(call.model);
   json.Key("choices").BeginArray().BeginObject();
   json.Key("index").Int(0).Key("message").BeginObject();
-  json.Key("role").String("assistant").Key("content").String(WholeText(call)).Key("refusal").Null().EndObject();
+  json.Key("role")
+      .String("assistant")
+      .Key("content")
+      .String(WholeText(call))
+      .Key("refusal")
+      .Null()
+      .EndObject();
   json.Key("logprobs").Null().Key("finish_reason").String("stop").EndObject().EndArray();
   if (!call.knobs.missing_usage) OpenAiUsage(json, call.knobs);
   json.EndObject();
@@ -75,7 +82,12 @@ void AppendChat(wire::Buffer& out, const Call& call) {
 // The object of the Responses API; whole when `completed`.
 void ResponsesObject(json::Writer& json, const Call& call, bool completed) {
   json.BeginObject();
-  json.Key("id").String("resp_mock").Key("object").String("response").Key("created_at").Int(call.created_s);
+  json.Key("id")
+      .String("resp_mock")
+      .Key("object")
+      .String("response")
+      .Key("created_at")
+      .Int(call.created_s);
   json.Key("status").String(completed ? "completed" : "in_progress");
   json.Key("error").Null().Key("incomplete_details").Null().Key("instructions").Null();
   json.Key("metadata").BeginObject().EndObject();
@@ -84,7 +96,12 @@ void ResponsesObject(json::Writer& json, const Call& call, bool completed) {
   json.Key("temperature").Int(1).Key("top_p").Int(1).Key("output").BeginArray();
   if (completed) {
     json.BeginObject();
-    json.Key("type").String("message").Key("id").String("msg_mock").Key("status").String("completed");
+    json.Key("type")
+        .String("message")
+        .Key("id")
+        .String("msg_mock")
+        .Key("status")
+        .String("completed");
     json.Key("role").String("assistant").Key("content").BeginArray().BeginObject();
     json.Key("type").String("output_text").Key("text").String(WholeText(call));
     json.Key("annotations").BeginArray().EndArray().EndObject().EndArray().EndObject();
@@ -167,7 +184,13 @@ void ChatEnd(wire::Buffer& out, const Call& call, int64_t sent_ns) {
 void MessagesEnd(wire::Buffer& out, const Call& call, int64_t sent_ns) {
   Event(out, "content_block_stop", sent_ns, [](json::Writer& json) { json.Key("index").Int(0); });
   Event(out, "message_delta", sent_ns, [&](json::Writer& json) {
-    json.Key("delta").BeginObject().Key("stop_reason").String("end_turn").Key("stop_sequence").Null().EndObject();
+    json.Key("delta")
+        .BeginObject()
+        .Key("stop_reason")
+        .String("end_turn")
+        .Key("stop_sequence")
+        .Null()
+        .EndObject();
     json.Key("usage").BeginObject().Key("output_tokens");
     json.Int(call.knobs.missing_usage ? 0 : call.knobs.completion_tokens).EndObject();
   });

@@ -1,10 +1,12 @@
-// The bodies that the stand-in upstream gives: OpenAI's chat completions, responses, embeddings and models, and
-// Anthropic's messages, whole and as events. Deterministic: the same call gives the same text and usage.
+// The bodies that the stand-in upstream gives: OpenAI's chat completions, responses, embeddings and
+// models, and Anthropic's messages, whole and as events. Deterministic: the same call gives the
+// same text and usage.
 //
 // Thread safety: pure functions that append to `out`.
 //
-//   AppendChat(out, call);                                   // {"id":"chatcmpl-mock",...,"usage":{...}}
-//   AppendStreamEvent(out, call, index, sent_ns);            // data: {...}\n\n
+//   AppendChat(out, call);                                   //
+//   {"id":"chatcmpl-mock",...,"usage":{...}} AppendStreamEvent(out, call, index, sent_ns); // data:
+//   {...}\n\n
 #pragma once
 
 #include <cstdint>
@@ -31,8 +33,8 @@ struct Call {
 // The whole answer of a call without a stream.
 void AppendAnswer(wire::Buffer& out, const Call& call);
 
-// A stream is: begin, `knobs.events` times an event, end. Each event carries `sent_ns` (CLOCK_MONOTONIC), so that a
-// reader on the same machine sees how long it was on its way.
+// A stream is: begin, `knobs.events` times an event, end. Each event carries `sent_ns`
+// (CLOCK_MONOTONIC), so that a reader on the same machine sees how long it was on its way.
 void AppendStreamBegin(wire::Buffer& out, const Call& call, int64_t sent_ns);
 void AppendStreamEvent(wire::Buffer& out, const Call& call, int64_t index, int64_t sent_ns);
 void AppendStreamEnd(wire::Buffer& out, const Call& call, int64_t sent_ns);

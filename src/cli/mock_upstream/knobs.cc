@@ -10,7 +10,7 @@ constexpr std::string_view kPrefix = "x-mock-";
 
 struct NumberKnob {
   std::string_view name;
-  int64_t Knobs::*member;
+  int64_t Knobs::* member;
 };
 constexpr std::array kNumberKnobs = {
     NumberKnob{"latency-ms", &Knobs::latency_ms},
@@ -27,7 +27,7 @@ constexpr std::array kNumberKnobs = {
 
 struct FlagKnob {
   std::string_view name;
-  bool Knobs::*member;
+  bool Knobs::* member;
 };
 constexpr std::array kFlagKnobs = {
     FlagKnob{"missing-usage", &Knobs::missing_usage},
@@ -36,7 +36,8 @@ constexpr std::array kFlagKnobs = {
 };
 
 bool StartsWithPrefix(std::string_view name) {
-  return name.size() > kPrefix.size() && http1::EqualIgnoreCase(name.substr(0, kPrefix.size()), kPrefix);
+  return name.size() > kPrefix.size() &&
+         http1::EqualIgnoreCase(name.substr(0, kPrefix.size()), kPrefix);
 }
 
 }  // namespace
@@ -46,8 +47,10 @@ Result<void> SetKnob(Knobs& knobs, std::string_view name, std::string_view value
     if (!http1::EqualIgnoreCase(knob.name, name)) continue;
     int64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number < -1 || number > int64_t{1} << 40) {
-      return InvalidArgument("x-mock-" + std::string(name) + ": must be a whole number from -1 to 2^40");
+    if (error != std::errc() || end != value.data() + value.size() || number < -1 ||
+        number > int64_t{1} << 40) {
+      return InvalidArgument("x-mock-" + std::string(name) +
+                             ": must be a whole number from -1 to 2^40");
     }
     knobs.*knob.member = number;
     return {};

@@ -17,7 +17,9 @@ Result<Knobs> Read(const std::string& request, const Knobs& defaults = {}) {
 TEST(Knobs, HeadersWinOverTheQueryAndTheQueryOverDefaults) {
   const Knobs defaults{.latency_ms = 1, .pace_ms = 2, .events = 3};
   const Result<Knobs> knobs = Read(
-      "GET /v1/models?a=b&x-mock-pace-ms=20&x-mock-events=30 HTTP/1.1\r\nHost: a\r\nX-Mock-Events: 300\r\n\r\n", defaults);
+      "GET /v1/models?a=b&x-mock-pace-ms=20&x-mock-events=30 HTTP/1.1\r\nHost: a\r\nX-Mock-Events: "
+      "300\r\n\r\n",
+      defaults);
   ASSERT_TRUE(knobs.has_value());
   EXPECT_EQ(knobs->latency_ms, 1);
   EXPECT_EQ(knobs->pace_ms, 20);

@@ -120,7 +120,8 @@ Task<bool> MockConnection::ReadBody() {
   reader.Start(head_.body, head_.content_length);
   for (;;) {
     const http1::BodyReader::Step step = reader.Feed(in_.View());
-    if (body_.size() < kBodyBytesKept) body_ += step.payload.substr(0, kBodyBytesKept - body_.size());
+    if (body_.size() < kBodyBytesKept)
+      body_ += step.payload.substr(0, kBodyBytesKept - body_.size());
     body_bytes_ += static_cast<int64_t>(step.payload.size());
     EVP_DigestUpdate(digest.get(), step.payload.data(), step.payload.size());
     in_.Consume(step.consumed);
@@ -134,7 +135,8 @@ Task<bool> MockConnection::ReadBody() {
   unsigned int sum_bytes = 0;
   EVP_DigestFinal_ex(digest.get(), sum.data(), &sum_bytes);
   body_sha256_ = Hex({reinterpret_cast<const char*>(sum.data()), sum_bytes});
-  for (const http1::HeaderField& field : reader.trailers()) trailers_.emplace_back(field.name, field.value);
+  for (const http1::HeaderField& field : reader.trailers())
+    trailers_.emplace_back(field.name, field.value);
   co_return true;
 }
 
@@ -210,7 +212,7 @@ Task<bool> MockConnection::Answer() {
   } else {
     AnswerWhole(200, "{}");
   }
-  co_return go_on && head_.keep_alive && !knobs_.close;
+  co_return go_on&& head_.keep_alive && !knobs_.close;
 }
 
 Task<bool> MockConnection::AnswerApi(Api api) {
@@ -244,7 +246,8 @@ Task<bool> MockConnection::AnswerApi(Api api) {
 }
 
 void MockConnection::AppendKnobHeaders(http1::ResponseWriter& answer) const {
-  ForEachField(knobs_.headers, [&](std::string_view name, std::string_view value) { answer.Field(name, value); });
+  ForEachField(knobs_.headers,
+               [&](std::string_view name, std::string_view value) { answer.Field(name, value); });
 }
 
 void MockConnection::AnswerWhole(int64_t status, std::string_view body, std::string_view type) {
@@ -254,7 +257,8 @@ void MockConnection::AnswerWhole(int64_t status, std::string_view body, std::str
   answer.Date(net::HttpDateOf(stream_.loop().wall_ns()));
   answer.Connection(head_.keep_alive && !knobs_.close, head_.minor_version);
   AppendKnobHeaders(answer);
-  if (head_.method_id == http1::Method::kHead) return answer.EndHeadOnly(static_cast<int64_t>(body.size()));
+  if (head_.method_id == http1::Method::kHead)
+    return answer.EndHeadOnly(static_cast<int64_t>(body.size()));
   if (knobs_.trailers.empty() && !knobs_.chunked) return answer.Body(body);
   if (head_.minor_version == 0) return answer.Body(body);
   std::vector<http1::HeaderField> trailers;
@@ -324,7 +328,8 @@ Task<bool> MockConnection::AnswerStream(const Call& call) {
 Task<bool> MockConnection::StreamEndless(const Call& call) {
   out_.Append("7\r\ndata: \"\r\n");
   const std::string piece(kReadBytes, 'x');
-  for (int64_t left = call.knobs.endless_bytes; left > 0; left -= static_cast<int64_t>(piece.size())) {
+  for (int64_t left = call.knobs.endless_bytes; left > 0;
+       left -= static_cast<int64_t>(piece.size())) {
     Chunk(std::string_view(piece).substr(0, static_cast<size_t>(left)));
     const bool sent = co_await Flush();
     if (!sent) {
@@ -343,7 +348,8 @@ Task<void> MockConnection::EchoWebSocket() {
     answer.Begin(101);
     answer.Field("Upgrade", "websocket");
     answer.Field("Connection", "Upgrade");
-    answer.Field("Sec-WebSocket-Accept", WebSocketAccept(key != nullptr ? key->value : std::string_view()));
+    answer.Field("Sec-WebSocket-Accept",
+                 WebSocketAccept(key != nullptr ? key->value : std::string_view()));
     AppendKnobHeaders(answer);
     answer.End();
   }
@@ -365,17 +371,24 @@ void MockConnection::AppendEcho(wire::Buffer& body) const {
   json::Writer json(body);
   json.BeginObject();
   json.Key("method").String(head_.method).Key("target").String(head_.target);
-  json.Key("path").String(head_.path).Key("query").String(head_.query).Key("host").String(head_.host);
+  json.Key("path")
+      .String(head_.path)
+      .Key("query")
+      .String(head_.query)
+      .Key("host")
+      .String(head_.host);
   json.Key("minor_version").Int(head_.minor_version).Key("peer").String(stream_.peer().ToString());
   json.Key("headers").BeginArray();
   for (const http1::HeaderField& field : head_.headers) {
     json.BeginArray().String(field.name).String(field.value).EndArray();
   }
   json.EndArray().Key("trailers").BeginArray();
-  for (const auto& [name, value] : trailers_) json.BeginArray().String(name).String(value).EndArray();
+  for (const auto& [name, value] : trailers_)
+    json.BeginArray().String(name).String(value).EndArray();
   json.EndArray();
   json.Key("body_bytes").Int(body_bytes_).Key("body_sha256").String(body_sha256_);
-  json.Key("body").String(static_cast<size_t>(body_bytes_) == body_.size() ? std::string_view(body_) : "");
+  json.Key("body").String(static_cast<size_t>(body_bytes_) == body_.size() ? std::string_view(body_)
+                                                                           : "");
   json.EndObject();
 }
 

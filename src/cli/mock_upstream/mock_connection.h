@@ -34,8 +34,8 @@ class MockConnection {
  private:
   enum class Got : uint8_t { kRequest, kEnd };
 
-  // Reads one request whole: head_ and body_ then hold it. Bodies beyond kBodyBytesKept are read, counted and hashed,
-  // and only their beginning is kept.
+  // Reads one request whole: head_ and body_ then hold it. Bodies beyond kBodyBytesKept are read,
+  // counted and hashed, and only their beginning is kept.
   Task<Got> ReadRequest();
   Task<bool> ReadBody();
   Task<bool> Fill();   // Reads more into in_; false at the end.
@@ -49,7 +49,8 @@ class MockConnection {
   Task<bool> AnswerStream(const Call& call);
   Task<bool> StreamEndless(const Call& call);
   Task<void> EchoWebSocket();
-  void AnswerWhole(int64_t status, std::string_view body, std::string_view type = "application/json");
+  void AnswerWhole(int64_t status, std::string_view body,
+                   std::string_view type = "application/json");
   void AppendEcho(wire::Buffer& body) const;
   void AppendStats(wire::Buffer& body) const;
   void AppendKnobHeaders(http1::ResponseWriter& answer) const;

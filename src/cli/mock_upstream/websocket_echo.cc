@@ -25,7 +25,8 @@ void AppendFrameHead(wire::Buffer& out, uint8_t first, uint64_t payload_bytes) {
   if (payload_bytes < 126) return out.Append(static_cast<char>(payload_bytes));
   const int length_bytes = payload_bytes < 65536 ? 2 : 8;
   out.Append(static_cast<char>(length_bytes == 2 ? 126 : 127));
-  for (int i = length_bytes - 1; i >= 0; --i) out.Append(static_cast<char>(payload_bytes >> (8 * i)));
+  for (int i = length_bytes - 1; i >= 0; --i)
+    out.Append(static_cast<char>(payload_bytes >> (8 * i)));
 }
 
 }  // namespace
@@ -67,7 +68,8 @@ size_t EchoFrame(std::string_view input, wire::Buffer& out, bool& closing) {
   AppendFrameHead(out, static_cast<uint8_t>((first & 0xf0) | echoed), payload_bytes);
   char* const payload = out.Prepare(payload_bytes);
   for (size_t i = 0; i < payload_bytes; ++i) {
-    payload[i] = masked ? static_cast<char>(input[head_bytes + i] ^ input[mask_at + i % 4]) : input[head_bytes + i];
+    payload[i] = masked ? static_cast<char>(input[head_bytes + i] ^ input[mask_at + i % 4])
+                        : input[head_bytes + i];
   }
   out.Commit(payload_bytes);
   return head_bytes + payload_bytes;

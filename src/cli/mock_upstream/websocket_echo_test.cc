@@ -40,8 +40,8 @@ TEST(WebSocketEcho, LongFramesKeepTheirLength) {
     if (size < 65536) {
       frame += std::string("\x7e", 1) + static_cast<char>(size >> 8) + static_cast<char>(size);
     } else {
-      frame += std::string("\x7f\0\0\0\0\0", 6) + static_cast<char>(size >> 16) + static_cast<char>(size >> 8) +
-               static_cast<char>(size);
+      frame += std::string("\x7f\0\0\0\0\0", 6) + static_cast<char>(size >> 16) +
+               static_cast<char>(size >> 8) + static_cast<char>(size);
     }
     frame += std::string(size, 'x');
     wire::Buffer out;

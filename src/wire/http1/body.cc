@@ -23,14 +23,27 @@ int HexDigit(char c) {
 bool MayTrail(const HeaderField& field) {
   switch (field.id) {
     case FieldId::kOther: {
-      static constexpr std::string_view kForbidden[] = {
-          "age",           "content-range", "content-location", "expires",       "if-match",
-          "if-none-match", "if-modified-since", "if-unmodified-since", "if-range", "location",
-          "max-forwards",  "pragma",        "range",            "vary",          "warning",
-          "www-authenticate", "authentication-info", "content-language", "upgrade-insecure-requests"};
-      return std::none_of(std::begin(kForbidden), std::end(kForbidden), [&](std::string_view name) {
-        return EqualIgnoreCase(field.name, name);
-      });
+      static constexpr std::string_view kForbidden[] = {"age",
+                                                        "content-range",
+                                                        "content-location",
+                                                        "expires",
+                                                        "if-match",
+                                                        "if-none-match",
+                                                        "if-modified-since",
+                                                        "if-unmodified-since",
+                                                        "if-range",
+                                                        "location",
+                                                        "max-forwards",
+                                                        "pragma",
+                                                        "range",
+                                                        "vary",
+                                                        "warning",
+                                                        "www-authenticate",
+                                                        "authentication-info",
+                                                        "content-language",
+                                                        "upgrade-insecure-requests"};
+      return std::none_of(std::begin(kForbidden), std::end(kForbidden),
+                          [&](std::string_view name) { return EqualIgnoreCase(field.name, name); });
     }
     case FieldId::kTraceparent:
     case FieldId::kXRequestId:
@@ -93,8 +106,8 @@ BodyReader::Step BodyReader::Feed(std::string_view input) {
 BodyReader::Step BodyReader::FeedPayload(std::string_view input, size_t framing_bytes) {
   const size_t available = input.size() - framing_bytes;
   if (available == 0) return {State::kNeedMore, framing_bytes};
-  const size_t take = static_cast<size_t>(
-      std::min<uint64_t>(available, static_cast<uint64_t>(left_bytes_)));
+  const size_t take =
+      static_cast<size_t>(std::min<uint64_t>(available, static_cast<uint64_t>(left_bytes_)));
   if (take == 0) {  // kUntilClose only: every other kind leaves this phase at 0.
     Fail(413, "a body that is too large");
     return {State::kError, framing_bytes, {}, status_, reason_};

@@ -6,7 +6,8 @@
 //     http1::BodyReader::Step step = reader.Feed(in.View());
 //     Forward(step.payload);              // a view into what was fed; may be empty
 //     in.Consume(step.consumed);
-//     if (step.state != http1::BodyReader::State::kPayload) break;  // more input needed, done, or an error
+//     if (step.state != http1::BodyReader::State::kPayload) break;  // more input needed, done, or
+//     an error
 //   }
 //
 // Thread safety: none; one owner at a time.
@@ -69,12 +70,12 @@ class BodyReader {
 
  private:
   enum class Phase : uint8_t {
-    kPayload,     // Of the body or of a chunk.
-    kSizeFirst,   // Before the first digit of a chunk size.
-    kSize,        // Within the digits.
-    kExtension,   // After a ';'.
-    kSizeLf,      // After the CR that ends a size line.
-    kDataCr,      // After a chunk's payload.
+    kPayload,    // Of the body or of a chunk.
+    kSizeFirst,  // Before the first digit of a chunk size.
+    kSize,       // Within the digits.
+    kExtension,  // After a ';'.
+    kSizeLf,     // After the CR that ends a size line.
+    kDataCr,     // After a chunk's payload.
     kDataLf,
     kTrailer,
     kDone,

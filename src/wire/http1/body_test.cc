@@ -82,10 +82,10 @@ TEST(BodyReader, TellsWhenABodyIsCutShort) {
 
 TEST(BodyReader, Case86_BadChunkSize) {
   for (const char* text :
-       {"x\r\n", "\r\n", "-1\r\n", "+1\r\n", "0x5\r\nhello\r\n", " 5\r\nhello\r\n", "5 \r\nhello\r\n",
-        "5\t;a\r\nhello\r\n", "5\nhello\n", "5\rhello", ";a\r\n", "5h\r\n", "1000000000000000\r\n",
-        "ffffffffffffffffff\r\n", "0000000000000005\r\n", "5\r\nhelloXX", "5\r\nhello\n0\r\n\r\n",
-        "5\r\nhello\r\r\n", "5\r\nhello0\r\n\r\n"}) {
+       {"x\r\n", "\r\n", "-1\r\n", "+1\r\n", "0x5\r\nhello\r\n", " 5\r\nhello\r\n",
+        "5 \r\nhello\r\n", "5\t;a\r\nhello\r\n", "5\nhello\n", "5\rhello", ";a\r\n", "5h\r\n",
+        "1000000000000000\r\n", "ffffffffffffffffff\r\n", "0000000000000005\r\n", "5\r\nhelloXX",
+        "5\r\nhello\n0\r\n\r\n", "5\r\nhello\r\r\n", "5\r\nhello0\r\n\r\n"}) {
     const Outcome outcome = ReadChunked(text);
     EXPECT_EQ(outcome.state, BodyReader::State::kError) << text;
     EXPECT_EQ(outcome.status, 400) << text;
@@ -152,9 +152,12 @@ TEST(BodyReader, HoldsTheBodyBound) {
 }
 
 TEST(BodyReader, IsTheSameAtEverySplit) {
-  const std::string texts[] = {
-      "5\r\nhello\r\na;x=\"y\"\r\n, world!!!\r\n0\r\nA: b\r\n\r\nNEXT", "5\r\nhello\r\n0\r\n\r\n",
-      "5;a\nhello\r\n", "5\r\nhelloX", "0\r\nX: a\r\n b\r\n\r\n", "z"};
+  const std::string texts[] = {"5\r\nhello\r\na;x=\"y\"\r\n, world!!!\r\n0\r\nA: b\r\n\r\nNEXT",
+                               "5\r\nhello\r\n0\r\n\r\n",
+                               "5;a\nhello\r\n",
+                               "5\r\nhelloX",
+                               "0\r\nX: a\r\n b\r\n\r\n",
+                               "z"};
   for (const std::string& text : texts) {
     const Outcome whole = ReadChunked(text);
     for (size_t split = 0; split <= text.size(); ++split) {

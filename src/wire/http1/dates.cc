@@ -97,8 +97,7 @@ Rfc3339 FormatRfc3339(int64_t unix_seconds) {
 }
 
 Rfc3339 FormatRfc3339Millis(int64_t unix_milliseconds) {
-  const int64_t milliseconds =
-      std::clamp<int64_t>(unix_milliseconds, 0, kLastSecond * 1000 + 999);
+  const int64_t milliseconds = std::clamp<int64_t>(unix_milliseconds, 0, kLastSecond * 1000 + 999);
   Rfc3339 out;
   char* to = out.text.data();
   to = PutDateAndTime(to, Split(milliseconds / 1000));

@@ -113,7 +113,8 @@ inline FieldLine ReadFieldLine(const char* at, const char* end, bool first, Head
       switch (*at) {
         case '\r':
           if (end - at < 2) return {Kind::kNeedMore};
-          if (at[1] != '\n') return {Kind::kError, nullptr, "a carriage return without a line feed"};
+          if (at[1] != '\n')
+            return {Kind::kError, nullptr, "a carriage return without a line feed"};
           return {Kind::kEnd, at + 2};
         case '\n':
           return {Kind::kError, nullptr, "a line feed without a carriage return"};
@@ -176,8 +177,8 @@ struct Framing {
   bool chunked = false;
   bool close = false;
   bool keep_alive = false;
-  bool upgrade_named = false;   // Connection: upgrade
-  bool upgrade_field = false;   // Upgrade: ...
+  bool upgrade_named = false;  // Connection: upgrade
+  bool upgrade_field = false;  // Upgrade: ...
   int64_t content_length = 0;
 
   // Takes a Content-Length, Transfer-Encoding, Connection or Upgrade field; returns what is wrong

@@ -138,9 +138,9 @@ FieldId IdentifyField(std::string_view name) {
 }
 
 bool EqualIgnoreCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(),
-                    [](char x, char y) { return x == y || Lower(x) == Lower(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return x == y || Lower(x) == Lower(y);
+         });
 }
 
 bool IsToken(std::string_view text) {
@@ -185,8 +185,8 @@ bool WorthParsing(std::string_view head, const HeadProgress& progress) {
   for (;;) {
     at = head.find('\n', at);
     if (at == std::string_view::npos) return false;
-    if (at == 0 || head[at - 1] != '\r') return true;                       // A bare line feed.
-    if (at >= 2 && head[at - 2] == '\n') return true;                       // The empty line.
+    if (at == 0 || head[at - 1] != '\r') return true;  // A bare line feed.
+    if (at >= 2 && head[at - 2] == '\n') return true;  // The empty line.
     ++at;
   }
 }

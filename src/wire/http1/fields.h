@@ -3,7 +3,8 @@
 //
 //   for (const http1::HeaderField& field : head.headers) Log(field.name, field.value);
 //   if (const http1::HeaderField* key = head.headers.Find("x-api-key")) Use(key->value);
-//   if (const http1::HeaderField* host = head.headers.Find(http1::FieldId::kHost)) Use(host->value);
+//   if (const http1::HeaderField* host = head.headers.Find(http1::FieldId::kHost))
+//   Use(host->value);
 //
 // Thread safety: plain values. Names and values are views into the buffer that was parsed and live
 // as long as it does.

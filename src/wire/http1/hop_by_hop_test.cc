@@ -30,16 +30,16 @@ TEST(HopByHop, StopsTheFieldsOfTheHop) {
 }
 
 TEST(HopByHop, StopsWhatConnectionNames) {
-  EXPECT_EQ(Forwarded("Connection: close, X-Mine\r\nx-mine: 1\r\nX-Other: 2\r\n"),
-            "Host X-Other ");
+  EXPECT_EQ(Forwarded("Connection: close, X-Mine\r\nx-mine: 1\r\nX-Other: 2\r\n"), "Host X-Other ");
   EXPECT_EQ(Forwarded("X-Mine: 1\r\nConnection: close\r\nConnection: x-mine\r\n"), "Host ");
 }
 
 TEST(HopByHop, ConnectionCannotStripWhatMattersEndToEnd) {
-  EXPECT_EQ(Forwarded("Connection: host, content-length, authorization, x-forwarded-for, x-api-key, "
-                      "cookie\r\nContent-Length: 1\r\nAuthorization: a\r\nX-Forwarded-For: b\r\n"
-                      "X-Api-Key: c\r\nCookie: d\r\n"),
-            "Host Content-Length Authorization X-Forwarded-For X-Api-Key Cookie ");
+  EXPECT_EQ(
+      Forwarded("Connection: host, content-length, authorization, x-forwarded-for, x-api-key, "
+                "cookie\r\nContent-Length: 1\r\nAuthorization: a\r\nX-Forwarded-For: b\r\n"
+                "X-Api-Key: c\r\nCookie: d\r\n"),
+      "Host Content-Length Authorization X-Forwarded-For X-Api-Key Cookie ");
 }
 
 }  // namespace

@@ -44,12 +44,12 @@ BENCHMARK_CAPTURE(BM_RequestHead, client_library, kClientHead);
 
 void BM_ResponseHead(benchmark::State& state) {
   constexpr std::string_view kText =
-      "HTTP/1.1 200 OK\r\nDate: Mon, 30 Nov 2026 20:00:03 GMT\r\nContent-Type: text/event-stream\r\n"
+      "HTTP/1.1 200 OK\r\nDate: Mon, 30 Nov 2026 20:00:03 GMT\r\nContent-Type: "
+      "text/event-stream\r\n"
       "Transfer-Encoding: chunked\r\nCache-Control: no-cache\r\nServer: upstream\r\n\r\n";
   ResponseHead head;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        ParseResponseHead(kText, HeadLimits(), Method::kPost, head));
+    benchmark::DoNotOptimize(ParseResponseHead(kText, HeadLimits(), Method::kPost, head));
     benchmark::ClobberMemory();
   }
 }

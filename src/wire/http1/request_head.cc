@@ -166,9 +166,9 @@ const char* Conclude(const Framing& framing, bool has_host, std::string_view hos
   }
   out.has_content_length = framing.has_content_length;
   out.content_length = framing.content_length;
-  out.body = framing.chunked               ? BodyKind::kChunked
+  out.body = framing.chunked              ? BodyKind::kChunked
              : framing.content_length > 0 ? BodyKind::kLength
-                                           : BodyKind::kNone;
+                                          : BodyKind::kNone;
   out.keep_alive = !framing.close && (out.minor_version == 1 || framing.keep_alive);
   out.expect_continue = expect_continue && out.minor_version == 1 && out.body != BodyKind::kNone;
   out.upgrade = framing.upgrade_field && framing.upgrade_named && out.minor_version == 1;

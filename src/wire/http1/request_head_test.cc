@@ -97,8 +97,8 @@ TEST(RequestHead, TellsFramingAndConnectionApart) {
 
 TEST(RequestHead, KnowsTheFourFormsOfATarget) {
   RequestHead head;
-  ASSERT_TRUE(Parse("GET http://Example.com/a?b HTTP/1.1\r\nHost: example.COM\r\n\r\n", head)
-                  .complete());
+  ASSERT_TRUE(
+      Parse("GET http://Example.com/a?b HTTP/1.1\r\nHost: example.COM\r\n\r\n", head).complete());
   EXPECT_EQ(head.target_form, TargetForm::kAbsolute);
   EXPECT_EQ(head.host, "Example.com");
   EXPECT_EQ(head.path, "/a");
@@ -134,7 +134,9 @@ TEST(RequestHead, Case86_ContentLengthTwice) {
 }
 
 TEST(RequestHead, Case86_ContentLengthAsAListOrMalformed) {
-  for (const char* value : {"1, 1", "1,1", "+1", "-1", "0x1", "1 1", "", "1.0", "1;a", "\x0b" "1",
+  for (const char* value : {"1, 1", "1,1", "+1", "-1", "0x1", "1 1", "", "1.0", "1;a",
+                            "\x0b"
+                            "1",
                             "9999999999999999999"}) {
     EXPECT_EQ(Refusal(Get("Content-Length: " + std::string(value) + "\r\n")), 400) << value;
   }
@@ -148,15 +150,18 @@ TEST(RequestHead, Case86_ContentLengthWithTransferEncoding) {
 }
 
 TEST(RequestHead, Case86_TransferEncodingOtherThanChunked) {
-  for (const char* value : {"xchunked", "chunked, chunked", "gzip, chunked", "identity", "chunked;q=1",
-                            "\"chunked\"", "", "chunked,", ", chunked", "chunke d", "chunked identity"}) {
+  for (const char* value :
+       {"xchunked", "chunked, chunked", "gzip, chunked", "identity", "chunked;q=1", "\"chunked\"",
+        "", "chunked,", ", chunked", "chunke d", "chunked identity"}) {
     EXPECT_EQ(Reason(Get("Transfer-Encoding: " + std::string(value) + "\r\n")),
               "a Transfer-Encoding other than chunked")
         << value;
   }
   EXPECT_EQ(Reason(Get("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n")),
             "more than one Transfer-Encoding");
-  EXPECT_EQ(Refusal(Get("Transfer-Encoding: \x0b" "chunked\r\n")), 400);
+  EXPECT_EQ(Refusal(Get("Transfer-Encoding: \x0b"
+                        "chunked\r\n")),
+            400);
 }
 
 TEST(RequestHead, Case86_TransferEncodingInHttp10) {
@@ -176,8 +181,8 @@ TEST(RequestHead, Case86_NoHost) {
 }
 
 TEST(RequestHead, Case86_BadHost) {
-  for (const char* value : {"a b", "a,b", "a@b", "a/b", "a:b", "a:0", "a:65536", "a:", ":80", "[::1",
-                            "[]", "[::g]", "[::1]x", "a?b", "a\\b"}) {
+  for (const char* value : {"a b", "a,b", "a@b", "a/b", "a:b", "a:0", "a:65536", "a:", ":80",
+                            "[::1", "[]", "[::g]", "[::1]x", "a?b", "a\\b"}) {
     EXPECT_EQ(Reason("GET / HTTP/1.1\r\nHost: " + std::string(value) + "\r\n\r\n"), "a bad Host")
         << value;
   }
@@ -248,11 +253,13 @@ TEST(RequestHead, Case86_WhiteSpaceBeforeTheFirstField) {
 }
 
 TEST(RequestHead, Case86_MalformedRequestLines) {
-  for (const char* line : {"GET  / HTTP/1.1", "GET /  HTTP/1.1", "GET / HTTP/1.1 ", " GET / HTTP/1.1",
-                           "GET\t/ HTTP/1.1", "GET /", "GET / http/1.1", "GET / HTTP/1.", "G(T / HTTP/1.1",
-                           "GET / HTTP/1.10", "GET / HTTP/01.1", "GET / HTTP 1.1", "GET /a#b HTTP/1.1",
-                           "GET /\xC3\xA4 HTTP/1.1", "GET  HTTP/1.1", ""}) {
-    EXPECT_EQ(Refusal(std::string(line) + "\r\nHost: a\r\n\r\n"), line[0] == '\0' ? 400 : 400) << line;
+  for (const char* line :
+       {"GET  / HTTP/1.1", "GET /  HTTP/1.1", "GET / HTTP/1.1 ", " GET / HTTP/1.1",
+        "GET\t/ HTTP/1.1", "GET /", "GET / http/1.1", "GET / HTTP/1.", "G(T / HTTP/1.1",
+        "GET / HTTP/1.10", "GET / HTTP/01.1", "GET / HTTP 1.1", "GET /a#b HTTP/1.1",
+        "GET /\xC3\xA4 HTTP/1.1", "GET  HTTP/1.1", ""}) {
+    EXPECT_EQ(Refusal(std::string(line) + "\r\nHost: a\r\n\r\n"), line[0] == '\0' ? 400 : 400)
+        << line;
   }
   for (const char* version : {"HTTP/0.9", "HTTP/1.2", "HTTP/2.0", "HTTP/3.0", "HTTP/9.9"}) {
     EXPECT_EQ(Refusal("GET / " + std::string(version) + "\r\nHost: a\r\n\r\n"), 505) << version;
@@ -342,9 +349,20 @@ TEST(RequestHead, IsTheSameAtEverySplit) {
 }
 
 TEST(RequestHead, AnyMixOfPiecesIsTheSameAtEverySplit) {
-  const std::vector<std::string> parts = {"GET ", "/a", " HTTP/1.1", "\r\n", "\n", "\r", "Host: a",
-                                          "Content-Length: 1", "Transfer-Encoding: chunked", " ",
-                                          ":", "X: y", "\r\n\r\n", std::string(1, '\0')};
+  const std::vector<std::string> parts = {"GET ",
+                                          "/a",
+                                          " HTTP/1.1",
+                                          "\r\n",
+                                          "\n",
+                                          "\r",
+                                          "Host: a",
+                                          "Content-Length: 1",
+                                          "Transfer-Encoding: chunked",
+                                          " ",
+                                          ":",
+                                          "X: y",
+                                          "\r\n\r\n",
+                                          std::string(1, '\0')};
   const bool ok = rc::check("same at every split", [&] {
     std::string text = *rc::gen::element<std::string>("", "GET / HTTP/1.1\r\nHost: a\r\n");
     for (const std::string& part :

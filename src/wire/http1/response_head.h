@@ -2,9 +2,9 @@
 // Copies and allocates nothing.
 //
 //   http1::ResponseHead head;
-//   http1::ParseOutcome outcome = http1::ParseResponseHead(in.View(), limits, http1::Method::kGet, head, &progress);
-//   if (outcome.error()) return AnswerBadGateway(outcome.reason);
-//   if (head.interim()) continue;  // 100, 103: another head follows
+//   http1::ParseOutcome outcome = http1::ParseResponseHead(in.View(), limits, http1::Method::kGet,
+//   head, &progress); if (outcome.error()) return AnswerBadGateway(outcome.reason); if
+//   (head.interim()) continue;  // 100, 103: another head follows
 //
 // Thread safety: pure functions over plain values.
 #pragma once

@@ -92,9 +92,10 @@ TEST(ResponseHead, Case86_AmbiguousFramingIsRefused) {
 }
 
 TEST(ResponseHead, RefusesMalformedStatusLines) {
-  for (const char* line : {"HTTP/1.1  200 OK", "HTTP/1.1 99 OK", "HTTP/1.1 099 OK", "HTTP/2.0 200 OK",
-                           "HTTP/1.2 200 OK", "http/1.1 200 OK", "HTTP/1.1 2000 OK", "200 OK", "ICY 200",
-                           "HTTP/1.1 200 O\x01K", "HTTP/1.1 20x OK", "HTTP/1.1 200\tOK", ""}) {
+  for (const char* line :
+       {"HTTP/1.1  200 OK", "HTTP/1.1 99 OK", "HTTP/1.1 099 OK", "HTTP/2.0 200 OK",
+        "HTTP/1.2 200 OK", "http/1.1 200 OK", "HTTP/1.1 2000 OK", "200 OK", "ICY 200",
+        "HTTP/1.1 200 O\x01K", "HTTP/1.1 20x OK", "HTTP/1.1 200\tOK", ""}) {
     EXPECT_EQ(Reason(std::string(line) + "\r\n\r\n"), "a malformed status line") << line;
   }
 }

@@ -35,8 +35,9 @@ TEST(ResponseWriter, ClosesTheGapAfterABodyOfUnknownLength) {
     out.Append(std::string(bytes, 'x'));
     answer.EndBody();
     out.Append("NEXT");
-    EXPECT_EQ(out.View(), "an earlier answer;HTTP/1.1 200 OK\r\nContent-Length: " +
-                              std::to_string(bytes) + "\r\n\r\n" + std::string(bytes, 'x') + "NEXT");
+    EXPECT_EQ(out.View(),
+              "an earlier answer;HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(bytes) +
+                  "\r\n\r\n" + std::string(bytes, 'x') + "NEXT");
   }
 }
 
@@ -60,8 +61,7 @@ TEST(ResponseWriter, KeepsAGoodReasonOnly) {
   answer.Begin(404, "Nothing Here");
   answer.Begin(404, "a\r\nb");
   answer.Begin(599);
-  EXPECT_EQ(out.View(),
-            "HTTP/1.1 404 Nothing Here\r\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 599 \r\n");
+  EXPECT_EQ(out.View(), "HTTP/1.1 404 Nothing Here\r\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 599 \r\n");
 }
 
 TEST(ResponseWriter, TellsHttp10ThatTheConnectionStays) {

@@ -9,8 +9,7 @@ namespace weir::json {
 namespace {
 
 constexpr std::string_view kWholeNumber = "must be a whole number of at least 0";
-constexpr std::string_view kUsdAmount =
-    "must be an amount of at least 0 with at most six decimals";
+constexpr std::string_view kUsdAmount = "must be an amount of at least 0 with at most six decimals";
 constexpr std::string_view kTooLarge = "must be at most 9007199254740992";
 constexpr std::string_view kTooLargeUsd = "must be at most 9007199254.740992";
 constexpr std::string_view kMissing = "is missing";
@@ -179,9 +178,9 @@ bool CheckRequestParser::Reader::ReadRule(AdHocRule& rule) {
       rule.burst = burst;
       if (outcome == NumberOutcome::kOk && burst >= 1) return true;
       if (in_.failed()) return false;
-      return Wrong(kField, name,
-                   outcome == NumberOutcome::kTooLarge ? kTooLarge
-                                                       : "must be a whole number of at least 1");
+      return Wrong(
+          kField, name,
+          outcome == NumberOutcome::kTooLarge ? kTooLarge : "must be a whole number of at least 1");
     }
     if (name == "algorithm") {
       std::string_view text;
@@ -230,7 +229,13 @@ bool CheckRequestParser::Reader::ReadReserve(CheckItem& item) {
 
 bool CheckRequestParser::Reader::ReadItem(CheckItem& item, bool alone) {
   enum : unsigned {
-    kAttributes = 1, kCost = 2, kPeek = 4, kReserve = 8, kKey = 16, kRule = 32, kChecks = 64
+    kAttributes = 1,
+    kCost = 2,
+    kPeek = 4,
+    kReserve = 8,
+    kKey = 16,
+    kRule = 32,
+    kChecks = 64
   };
   unsigned seen = 0;
   const bool ok = in_.ReadObject([&](std::string_view name) {

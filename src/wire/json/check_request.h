@@ -4,8 +4,8 @@
 // state allocates nothing.
 //
 //   json::CheckRequestParser parser;                 // one per connection or per loop
-//   if (!parser.ParseCheck(body)) return BadRequest(parser.error());   // "cost.tokens: must be a whole number of at least 0"
-//   for (const json::CheckItem& item : parser.items())
+//   if (!parser.ParseCheck(body)) return BadRequest(parser.error());   // "cost.tokens: must be a
+//   whole number of at least 0" for (const json::CheckItem& item : parser.items())
 //     item.error.empty() ? Decide(item) : Refuse(item.error);
 //
 // Strict: RFC 8259 with valid UTF-8 and paired surrogates; unknown fields, duplicate fields, wrong

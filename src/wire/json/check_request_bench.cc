@@ -1,5 +1,6 @@
 // What the body of a decision costs, against the two libraries that could read it. Both rivals do
-// less here: they validate the text and visit its tokens, but check no names, duplicates or amounts.
+// less here: they validate the text and visit its tokens, but check no names, duplicates or
+// amounts.
 #include <benchmark/benchmark.h>
 #include <simdjson.h>
 

@@ -73,9 +73,8 @@ TEST(CheckRequest, HasDefaults) {
 
 TEST(CheckRequest, ReadsAnAdHocRule) {
   CheckRequestParser parser;
-  const CheckItem item = Only(parser,
-                              R"({"key":"user:42","rule":{"rate":"10/min","burst":10,)"
-                              R"("algorithm":"sliding_counter"},"cost":1})");
+  const CheckItem item = Only(parser, R"({"key":"user:42","rule":{"rate":"10/min","burst":10,)"
+                                      R"("algorithm":"sliding_counter"},"cost":1})");
   EXPECT_EQ(item.key, "user:42");
   ASSERT_TRUE(item.rule);
   EXPECT_EQ(item.rule->rate, "10/min");
@@ -253,8 +252,9 @@ TEST(CheckRequest, NamesTheFieldThatIsWrong) {
             "attributes: cannot stand beside a rule");
   EXPECT_EQ(CheckError(R"({"key":"a","rule":{"rate":"1/s","burst":0}})"),
             "rule.burst: must be a whole number of at least 1");
-  EXPECT_EQ(CheckError(R"({"key":"a","rule":{"rate":"1/s","algorithm":"magic"}})"),
-            "rule.algorithm: must be token_bucket, sliding_window, sliding_counter or fixed_window");
+  EXPECT_EQ(
+      CheckError(R"({"key":"a","rule":{"rate":"1/s","algorithm":"magic"}})"),
+      "rule.algorithm: must be token_bucket, sliding_window, sliding_counter or fixed_window");
   EXPECT_EQ(CheckError(R"({"key":1,"rule":{"rate":"1/s"}})"), "key: must be a string");
   EXPECT_EQ(CheckError("[]"), "the body must be a JSON object");
   EXPECT_EQ(CheckError("{\"" + std::string(100, 'x') + "\":1}"),
@@ -262,21 +262,37 @@ TEST(CheckRequest, NamesTheFieldThatIsWrong) {
 }
 
 TEST(CheckRequest, IsStrictJson) {
-  for (const char* body :
-       {"", " ", "{", "{\"attributes\":{}", "{\"attributes\":{}}x", "{\"attributes\":{}}{}",
-        "{\"attributes\":{},}", "{'attributes':{}}", "{\"attributes\":{} \"peek\":true}",
-        "{\"attributes\":{},\"peek\":tru}", "{\"attributes\":{},\"cost\":01}",
-        "{\"attributes\":{},\"cost\":1.}", "{\"attributes\":{},\"cost\":.5e}",
-        "{\"attributes\":{},\"cost\":1e}", "{\"attributes\":{},\"cost\":-}",
-        "{\"attributes\":{\"a\":\"\x01\"}}", "{\"attributes\":{\"a\":\"\\x\"}}",
-        "{\"attributes\":{\"a\":\"\\ud800\"}}", "{\"attributes\":{\"a\":\"\\udc00\"}}",
-        "{\"attributes\":{\"a\":\"\\ud800\\u0041\"}}", "{\"attributes\":{\"a\":\"\\u12g4\"}}",
-        "{\"attributes\":{\"a\":\"\xC0\xAF\"}}", "{\"attributes\":{\"a\":\"\xED\xA0\x80\"}}",
-        "{\"attributes\":{\"a\":\"\xF4\x90\x80\x80\"}}", "{\"attributes\":{\"a\":\"\xE2\x82\"}}",
-        "\xEF\xBB\xBF{\"attributes\":{}}", "{\"attributes\":{}}\v"}) {
+  for (const char* body : {"",
+                           " ",
+                           "{",
+                           "{\"attributes\":{}",
+                           "{\"attributes\":{}}x",
+                           "{\"attributes\":{}}{}",
+                           "{\"attributes\":{},}",
+                           "{'attributes':{}}",
+                           "{\"attributes\":{} \"peek\":true}",
+                           "{\"attributes\":{},\"peek\":tru}",
+                           "{\"attributes\":{},\"cost\":01}",
+                           "{\"attributes\":{},\"cost\":1.}",
+                           "{\"attributes\":{},\"cost\":.5e}",
+                           "{\"attributes\":{},\"cost\":1e}",
+                           "{\"attributes\":{},\"cost\":-}",
+                           "{\"attributes\":{\"a\":\"\x01\"}}",
+                           "{\"attributes\":{\"a\":\"\\x\"}}",
+                           "{\"attributes\":{\"a\":\"\\ud800\"}}",
+                           "{\"attributes\":{\"a\":\"\\udc00\"}}",
+                           "{\"attributes\":{\"a\":\"\\ud800\\u0041\"}}",
+                           "{\"attributes\":{\"a\":\"\\u12g4\"}}",
+                           "{\"attributes\":{\"a\":\"\xC0\xAF\"}}",
+                           "{\"attributes\":{\"a\":\"\xED\xA0\x80\"}}",
+                           "{\"attributes\":{\"a\":\"\xF4\x90\x80\x80\"}}",
+                           "{\"attributes\":{\"a\":\"\xE2\x82\"}}",
+                           "\xEF\xBB\xBF{\"attributes\":{}}",
+                           "{\"attributes\":{}}\v"}) {
     const std::string error = CheckError(body);
     // "cost: .5e" is wrong as a type before it is wrong as JSON.
-    EXPECT_TRUE(error.starts_with("not valid JSON at byte ") || std::string_view(body).contains(".5e"))
+    EXPECT_TRUE(error.starts_with("not valid JSON at byte ") ||
+                std::string_view(body).contains(".5e"))
         << body << ": " << error;
   }
 }
@@ -285,7 +301,9 @@ TEST(CheckRequest, Case71_KeysWithAnyBytes) {
   CheckRequestParser parser;
   const CheckItem item =
       Only(parser, R"({"key":"a\r\nb\u0000\u00e9e\u0301","rule":{"rate":"1/s"}})");
-  EXPECT_EQ(item.key, std::string_view("a\r\nb\0\xC3\xA9" "e\xCC\x81", 10));
+  EXPECT_EQ(item.key, std::string_view("a\r\nb\0\xC3\xA9"
+                                       "e\xCC\x81",
+                                       10));
   EXPECT_EQ(Only(parser, R"({"key":"","rule":{"rate":"1/s"}})").key, "");
 }
 

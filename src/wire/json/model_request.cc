@@ -147,8 +147,8 @@ struct Handler {
   ModelRequestFields fields;
   std::string error;
   size_t depth = 0;
-  Name current = Name::kOther;     // The top-level name whose value is being read.
-  bool current_is_usage = false;   // stream_options.include_usage
+  Name current = Name::kOther;    // The top-level name whose value is being read.
+  bool current_is_usage = false;  // stream_options.include_usage
   bool in_stream_options = false;
   bool seen_usage = false;
   std::string key;
@@ -181,11 +181,16 @@ struct Handler {
     if (AtUsage()) return MustBe(ec, "true or false");
     if (!AtTop()) return true;
     switch (current) {
-      case Name::kOther: return true;
-      case Name::kModel: return MustBe(ec, "a string");
-      case Name::kStream: return MustBe(ec, "true or false");
-      case Name::kStreamOptions: return MustBe(ec, "an object");
-      default: return MustBe(ec, "a whole number of at least 0");
+      case Name::kOther:
+        return true;
+      case Name::kModel:
+        return MustBe(ec, "a string");
+      case Name::kStream:
+        return MustBe(ec, "true or false");
+      case Name::kStreamOptions:
+        return MustBe(ec, "an object");
+      default:
+        return MustBe(ec, "a whole number of at least 0");
     }
   }
 
@@ -279,11 +284,20 @@ struct Handler {
     if (!AtTop()) return WrongType(ec);
     std::optional<int64_t>* to = nullptr;
     switch (current) {
-      case Name::kMaxTokens: to = &fields.max_tokens; break;
-      case Name::kMaxCompletionTokens: to = &fields.max_completion_tokens; break;
-      case Name::kMaxOutputTokens: to = &fields.max_output_tokens; break;
-      case Name::kN: to = &fields.n; break;
-      default: return WrongType(ec);
+      case Name::kMaxTokens:
+        to = &fields.max_tokens;
+        break;
+      case Name::kMaxCompletionTokens:
+        to = &fields.max_completion_tokens;
+        break;
+      case Name::kMaxOutputTokens:
+        to = &fields.max_output_tokens;
+        break;
+      case Name::kN:
+        to = &fields.n;
+        break;
+      default:
+        return WrongType(ec);
     }
     if (value < 0 || value > kIntegerMax) return WrongType(ec);
     *to = value;

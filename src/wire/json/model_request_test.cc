@@ -90,7 +90,9 @@ TEST(ModelRequest, NamesBeyondAsciiAreNoEscapesAtAnySplit) {
 
 TEST(ModelRequest, Case83g_NamesInAnotherCase) {
   EXPECT_EQ(Error(R"({"Model":"dear"})"), "model: written in another case");
-  EXPECT_EQ(Error("{\"max_to\xE2\x84\xAA" "ens\":5}"), "max_tokens: written in another case");
+  EXPECT_EQ(Error("{\"max_to\xE2\x84\xAA"
+                  "ens\":5}"),
+            "max_tokens: written in another case");
   EXPECT_EQ(Error("{\"max_token\xC5\xBF\":5}"), "max_tokens: written in another case");
   EXPECT_EQ(Error(R"({"stream_options":{"Include_Usage":true}})"),
             "stream_options.include_usage: written in another case");
@@ -124,9 +126,10 @@ TEST(ModelRequest, RefusesWrongTypes) {
 }
 
 TEST(ModelRequest, IsStrictJson) {
-  for (const char* body : {"{'a':1}", "{\"a\":01}", "{\"a\":1,}", "{a:1}", "{\"a\":NaN}", "{\"a\":\"\t\"}",
-                           "{\"a\":\"\\x\"}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\xC0\xAF\"}", "{\"a\":\"\x80\"}",
-                           "{\"a\":/**/1}", "\xEF\xBB\xBF{}", "{\"a\" 1}"}) {
+  for (const char* body :
+       {"{'a':1}", "{\"a\":01}", "{\"a\":1,}", "{a:1}", "{\"a\":NaN}", "{\"a\":\"\t\"}",
+        "{\"a\":\"\\x\"}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\xC0\xAF\"}", "{\"a\":\"\x80\"}",
+        "{\"a\":/**/1}", "\xEF\xBB\xBF{}", "{\"a\" 1}"}) {
     EXPECT_TRUE(Error(body).starts_with("not valid JSON")) << body << ": " << Error(body);
   }
 }

@@ -56,14 +56,30 @@ bool Scanner::ReadEscape() {
   if (at_ == end_) return Fail();
   char plain;
   switch (*at_++) {
-    case '"': plain = '"'; break;
-    case '\\': plain = '\\'; break;
-    case '/': plain = '/'; break;
-    case 'b': plain = '\b'; break;
-    case 'f': plain = '\f'; break;
-    case 'n': plain = '\n'; break;
-    case 'r': plain = '\r'; break;
-    case 't': plain = '\t'; break;
+    case '"':
+      plain = '"';
+      break;
+    case '\\':
+      plain = '\\';
+      break;
+    case '/':
+      plain = '/';
+      break;
+    case 'b':
+      plain = '\b';
+      break;
+    case 'f':
+      plain = '\f';
+      break;
+    case 'n':
+      plain = '\n';
+      break;
+    case 'r':
+      plain = '\r';
+      break;
+    case 't':
+      plain = '\t';
+      break;
     case 'u': {
       uint32_t code_point = 0;
       if (!ReadHex4(code_point)) return false;
@@ -128,7 +144,8 @@ NumberOutcome Scanner::ReadNumber(int decimals, int64_t max, int64_t& out) {
   // Nearly always: one to fifteen digits, no leading zero, nothing else.
   if (decimals == 0 && *at_ >= '1' && *at_ <= '9') {
     int64_t value = 0;
-    for (; at_ != end_ && IsDigit(*at_) && at_ - start < 15; ++at_) value = value * 10 + (*at_ - '0');
+    for (; at_ != end_ && IsDigit(*at_) && at_ - start < 15; ++at_)
+      value = value * 10 + (*at_ - '0');
     if (at_ != end_ && (*at_ == ',' || *at_ == '}') && value <= max) {
       out = value;
       return NumberOutcome::kOk;

@@ -21,13 +21,27 @@ char* PutEscape(char* to, unsigned char c) {
   constexpr char kDigits[] = "0123456789abcdef";
   *to++ = '\\';
   switch (c) {
-    case '"': *to++ = '"'; return to;
-    case '\\': *to++ = '\\'; return to;
-    case '\b': *to++ = 'b'; return to;
-    case '\f': *to++ = 'f'; return to;
-    case '\n': *to++ = 'n'; return to;
-    case '\r': *to++ = 'r'; return to;
-    case '\t': *to++ = 't'; return to;
+    case '"':
+      *to++ = '"';
+      return to;
+    case '\\':
+      *to++ = '\\';
+      return to;
+    case '\b':
+      *to++ = 'b';
+      return to;
+    case '\f':
+      *to++ = 'f';
+      return to;
+    case '\n':
+      *to++ = 'n';
+      return to;
+    case '\r':
+      *to++ = 'r';
+      return to;
+    case '\t':
+      *to++ = 't';
+      return to;
     default:
       std::memcpy(to, "u00", 3);
       to[3] = kDigits[c >> 4];

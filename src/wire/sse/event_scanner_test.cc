@@ -40,8 +40,8 @@ TEST(EventScanner, ReadsEventsAtEverySplit) {
       "data:  two spaces\n\n"
       "data: [DONE]\n\n"
       "data: unfinished";
-  const std::vector<std::string> expected = {"|one|", "usage|{\"a\":\n1}|", "||7",
-                                             "| two spaces|7", "|[DONE]|7"};
+  const std::vector<std::string> expected = {"|one|", "usage|{\"a\":\n1}|", "||7", "| two spaces|7",
+                                             "|[DONE]|7"};
   for (size_t piece = 1; piece <= text.size(); ++piece) {
     EXPECT_EQ(Scan(text, piece), expected) << piece;
   }

@@ -9,8 +9,8 @@ namespace {
 enum class Class : uint8_t {
   kRefused,     // Cannot stand in a path and is not escaped either.
   kUnreserved,  // Letters, digits and -._~
-  kOther,       // May stand raw, and an escape of it means something else: sub-delims, ':', '@', '/'.
-  kEscaped,     // Printable but no path character: written as an escape.
+  kOther,    // May stand raw, and an escape of it means something else: sub-delims, ':', '@', '/'.
+  kEscaped,  // Printable but no path character: written as an escape.
 };
 
 constexpr std::array<Class, 256> MakeClasses() {
@@ -137,7 +137,8 @@ CanonicalOutcome CanonicalPath(std::string_view raw_path, std::string& scratch) 
   if (IsCanonical(raw_path)) return {.path = raw_path};
   scratch.clear();
   if (const char* wrong = Respell(raw_path, scratch)) return {.path = {}, .error = wrong};
-  if (!ResolveDotSegments(scratch)) return {.path = {}, .error = "a path that leads above the root"};
+  if (!ResolveDotSegments(scratch))
+    return {.path = {}, .error = "a path that leads above the root"};
   return {.path = scratch};
 }
 

@@ -74,8 +74,8 @@ TEST(CanonicalPath, IgnoresOneTrailingSlash) {
 TEST(CanonicalPath, IsItsOwnCanonicalForm) {
   const bool ok = rc::check("canonical twice is canonical once", [] {
     std::string path = "/";
-    for (const char* part : *rc::gen::container<std::vector<const char*>>(rc::gen::element(
-             "/", "..", ".", "a", "%2e", "%2F", "%41", "{", "%c3%A4", "~"))) {
+    for (const char* part : *rc::gen::container<std::vector<const char*>>(
+             rc::gen::element("/", "..", ".", "a", "%2e", "%2F", "%41", "{", "%c3%A4", "~"))) {
       path += part;
     }
     std::string first, second;
