@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 namespace weir::base {
@@ -24,17 +25,22 @@ uint64_t Spread(uint64_t* seed) {
 }  // namespace
 
 KeyHasher KeyHasher::Random() {
+#if defined(__AES__)
+  // Said here, since the alternative is to die of an illegal instruction at the first key.
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("aes")) {
+    std::fputs("weir: this build needs a processor with AES instructions\n", stderr);
+    std::abort();
+  }
+#endif
   KeyHasher hasher;
-  hasher.start_.a_ = RandomWord();
-  hasher.start_.b_ = RandomWord();
-  for (uint64_t& secret : hasher.start_.secret_) secret = RandomWord();
+  hasher.start_.state_ = Block{RandomWord(), RandomWord()};
   return hasher;
 }
 
 KeyHasher::KeyHasher(uint64_t seed) {
-  start_.a_ = Spread(&seed);
-  start_.b_ = Spread(&seed);
-  for (uint64_t& secret : start_.secret_) secret = Spread(&seed);
+  const uint64_t low = Spread(&seed);
+  start_.state_ = Block{low, Spread(&seed)};
 }
 
 }  // namespace weir::base

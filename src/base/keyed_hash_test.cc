@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,6 +52,17 @@ TEST(KeyedHashTest, Case71_EveryByteAndEveryLengthCounts) {
     }
   }
   EXPECT_EQ(seen.size(), tuples);
+}
+
+// FIPS 197, appendix B: the state after round 1 of the example cipher.
+TEST(KeyedHashTest, BothFormsOfARoundAreThatOfTheStandard) {
+  const auto block = [](const std::array<uint8_t, 16>& bytes) { return std::bit_cast<Block>(bytes); };
+  const Block start = block({0x19, 0x3d, 0xe3, 0xbe, 0xa0, 0xf4, 0xe2, 0x2b, 0x9a, 0xc6, 0x8d, 0x2a, 0xe9, 0xf8, 0x48, 0x08});
+  const Block key = block({0xa0, 0xfa, 0xfe, 0x17, 0x88, 0x54, 0x2c, 0xb1, 0x23, 0xa3, 0x39, 0x39, 0x2a, 0x6c, 0x76, 0x05});
+  const Block after = block({0xa4, 0x9c, 0x7f, 0xf2, 0x68, 0x9f, 0x35, 0x2b, 0x6b, 0x5b, 0xea, 0x43, 0x02, 0x6a, 0x50, 0x49});
+  const auto words = [](Block b) { return std::pair(b[0], b[1]); };
+  EXPECT_EQ(words(AesRoundPortable(start, key)), words(after));
+  EXPECT_EQ(words(AesRound(start, key)), words(after));
 }
 
 TEST(KeyedHashTest, AnotherSecretGivesAnotherHash) {
