@@ -58,9 +58,9 @@ class SimulatedEngine {
   }
 
   policy::Attributes Call(Pairs pairs) {
+    const policy::AttributeTable& names = worker->policy().attributes();
     policy::Attributes call;
-    for (const auto& [name, value] : pairs)
-      call.Set(worker->policy().attributes().Find(name).value(), value);
+    for (const auto& [name, value] : pairs) call.Set(names.Find(name).value(), value);
     return call;
   }
   const decide::Verdict& Decide(Pairs pairs, const decide::Costs& costs = decide::Costs::Requests(),

@@ -1,9 +1,11 @@
-// One round of AES (FIPS 197, section 5.1: SubBytes, ShiftRows, MixColumns, then the round key), as a building block of
-// the keyed hash: by the processor's instruction where the build targets one that has it, else by the definition.
+// One round of AES (FIPS 197, section 5.1: SubBytes, ShiftRows, MixColumns, then the round key), as
+// a building block of the keyed hash: by the processor's instruction where the build targets one
+// that has it, else by the definition.
 //
 //   Block state = AesRound(state ^ data, round_key);
 //
-// Thread safety: pure functions. Both forms give the same bytes (keyed_hash_test holds them to FIPS 197).
+// Thread safety: pure functions. Both forms give the same bytes (keyed_hash_test holds them to FIPS
+// 197).
 #pragma once
 
 #include <array>
@@ -50,7 +52,8 @@ inline Block AesRoundPortable(Block block, Block key) {
   Bytes out{};
   for (size_t column = 0; column < 4; ++column) {
     uint8_t s[4];
-    for (size_t row = 0; row < 4; ++row) s[row] = aes_detail::kSBox[in[(column + row) % 4 * 4 + row]];
+    for (size_t row = 0; row < 4; ++row)
+      s[row] = aes_detail::kSBox[in[(column + row) % 4 * 4 + row]];
     const uint8_t all = s[0] ^ s[1] ^ s[2] ^ s[3];
     for (size_t row = 0; row < 4; ++row) {
       const auto pair = static_cast<uint8_t>(s[row] ^ s[(row + 1) % 4]);

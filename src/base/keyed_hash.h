@@ -1,10 +1,11 @@
 // 128-bit keyed hash of a tuple of strings: the name under which a store keeps a counter.
 //
-// Every part goes in with its length, so no two different tuples share a spelling: ("ab","c") and ("a","bc") differ.
-// The secret is drawn per process, so callers cannot aim for collisions: each block of 16 bytes is added to a secret
-// state and passes three rounds of AES, over which no chosen difference survives with a chance above 2^-54 (the wide
-// trail strategy: at least nine active S-boxes; Daemen and Rijmen, "The Design of Rijndael", chapter 9). It is fast,
-// and it is no MAC: it never leaves the process, and names that do are HMACs made elsewhere (base/hmac_id.h).
+// Every part goes in with its length, so no two different tuples share a spelling: ("ab","c") and
+// ("a","bc") differ. The secret is drawn per process, so callers cannot aim for collisions: each
+// block of 16 bytes is added to a secret state and passes three rounds of AES, over which no chosen
+// difference survives with a chance above 2^-54 (the wide trail strategy: at least nine active
+// S-boxes; Daemen and Rijmen, "The Design of Rijndael", chapter 9). It is fast, and it is no MAC:
+// it never leaves the process, and names that do are HMACs made elsewhere (base/hmac_id.h).
 //
 //   KeyHasher hasher = KeyHasher::Random();
 //   KeyHasher::State limit = hasher.Begin("per-client");       // Once per limit.
@@ -53,7 +54,8 @@ class KeyHasher {
 
    private:
     friend class KeyHasher;
-    // Round keys tell the kinds of block apart. They are no secret: digits of pi, e and square roots.
+    // Round keys tell the kinds of block apart. They are no secret: digits of pi, e and square
+    // roots.
     static constexpr Block kFullBlock[3] = {{0x243f6a8885a308d3u, 0x13198a2e03707344u},
                                             {0xa4093822299f31d0u, 0x082efa98ec4e6c89u},
                                             {0x452821e638d01377u, 0xbe5466cf34e90c6cu}};

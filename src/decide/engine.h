@@ -119,10 +119,12 @@ class Worker {
   Worker(Engine& engine, size_t shard);
   ~Worker();
 
-  // The running policy, refreshed when a reload has happened. Valid until the next call of this or
-  // of Decide.
+  // The running policy, taken over here when a reload has happened. Ask once at the start of each
+  // call, before its attributes are indexed: identity, Decide and the rest work by the policy that
+  // was given last, so that no call is decided by another policy than the one that named its
+  // attributes. Valid until the next call of this.
   const policy::Policy& policy();
-  const identity::IdentityResolver& identity();  // Of the running policy.
+  const identity::IdentityResolver& identity();
   identity::IdentityCache& identity_cache();
   size_t shard() const { return shard_; }
   Engine& engine() { return engine_; }

@@ -82,8 +82,10 @@ TEST(ReloadTest, TwoThreadsAdmitExactlyTheLimitAcrossReloads) {
     call.Set(policy::kClientAttribute, "x");
     const core::Now now = weir.now();
     int mine = 0;
-    for (int i = 0; i < kLimit; ++i)
+    for (int i = 0; i < kLimit; ++i) {
+      (void)worker.policy();  // Each call takes over the reload that came before it.
       mine += (*worker.Decide(call, Costs::Requests(), {}, now))->allowed ? 1 : 0;
+    }
     admitted += mine;
     --running;
   };
@@ -100,6 +102,18 @@ TEST(ReloadTest, TwoThreadsAdmitExactlyTheLimitAcrossReloads) {
   second.join();
   EXPECT_EQ(admitted.load(), kLimit);
   EXPECT_GT(reloads, 0);
+}
+
+// The attributes of a call are numbered by the policy that was asked for at its start; a reload in
+// between must not read them by another numbering.
+TEST(ReloadTest, AReloadBetweenNamingAndDecidingLeavesTheCallItsPolicy) {
+  const std::string limit = "limits: [{name: a, per: [tenant], rate: 1/hour}]";
+  SimulatedEngine weir("attributes: [tenant, team]\n" + limit);
+  const policy::Attributes call = weir.Call({{"tenant", "t"}, {"team", "blue"}});
+  weir.Reload("attributes: [team, tenant]\n" + limit);
+  EXPECT_TRUE((*weir.worker->Decide(call, Costs::Requests(), {}, weir.now()))->allowed);
+  EXPECT_FALSE(weir.Decide({{"tenant", "t"}, {"team", "red"}}).allowed);
+  EXPECT_TRUE(weir.Decide({{"tenant", "blue"}, {"team", "red"}}).allowed);
 }
 
 }  // namespace

@@ -73,10 +73,7 @@ const policy::Policy& Worker::policy() {
   return *bound_->policy;
 }
 
-const identity::IdentityResolver& Worker::identity() {
-  Refresh();
-  return *bound_->identity;
-}
+const identity::IdentityResolver& Worker::identity() { return *bound_->identity; }
 
 identity::IdentityCache& Worker::identity_cache() {
   if (!scratch_->identity_cache) scratch_->identity_cache.emplace(engine_.impl_->ids);
@@ -89,7 +86,6 @@ ClientId Worker::ApiKeyId(std::string_view api_key) {
 
 Result<const Verdict*> Worker::Decide(const policy::Attributes& call, const Costs& costs,
                                       const DecideOptions& options, core::Now now) {
-  Refresh();
   Engine::Impl& engine = *engine_.impl_;
   Scratch& scratch = *scratch_;
   const bool timed = !options.peek && engine.metrics.ShouldTime(shard_);

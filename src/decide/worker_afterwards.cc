@@ -52,7 +52,6 @@ bool Worker::Renew(ReservationId id, int64_t ttl_ns, core::Now now) {
 
 Result<void> Worker::Reset(std::string_view limit_name, const policy::Attributes& call,
                            core::Now /*now*/) {
-  Refresh();
   const policy::Limit* const limit = bound_->policy->FindLimit(limit_name);
   if (limit == nullptr) return MakeError(ErrorCode::kNotFound, "limit: there is none of that name");
   for (const int attribute : limit->per) {
@@ -69,7 +68,6 @@ Result<void> Worker::Reset(std::string_view limit_name, const policy::Attributes
 }
 
 std::vector<LimitState> Worker::State(const policy::Attributes& call, core::Now now) {
-  Refresh();
   std::vector<LimitState> states;
   for (const BoundLimit& bound : bound_->limits) {
     const policy::Limit& limit = *bound.limit;
