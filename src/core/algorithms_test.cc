@@ -286,6 +286,16 @@ TEST(SlidingCounterTest, Case22_ThePreviousWindowKeepsItsWeight) {
   EXPECT_EQ(log_next, 119);
 }
 
+TEST(SlidingLogTest, Case10_DebtDoesNotWrapAround) {
+  const SlidingLog log(10, 60 * kSec);
+  SlidingLog::State state;
+  for (int i = 0; i < 2000; ++i) log.Overrun(&state, kMaxUnits, i);
+  const Step step = log.Test(&state, 1, 2000);
+  EXPECT_FALSE(step.allowed);
+  EXPECT_EQ(step.remaining, 0);
+  EXPECT_TRUE(log.Test(&state, 10, 60 * kSec + 2000).allowed);
+}
+
 TEST(FixedWindowTest, Case52_WaitEndsWithTheWindow) {
   const FixedWindow window(5, 60 * kSec);
   FixedWindowState state;

@@ -63,7 +63,7 @@ Step ExactBucket::Charge(State* state, int64_t cost, int64_t now_ns, Receipt* re
   if (Full(*state, now_ns)) *state = {now_ns, 0};
   state->used += cost;
   Normalize(state, now_ns);
-  if (receipt != nullptr) *receipt = {state->base_ns, state->used};
+  if (receipt != nullptr) *receipt = {state->base_ns, state->used, now_ns};
   return Describe(true, Level(*state, now_ns), cost);
 }
 

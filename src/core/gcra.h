@@ -52,7 +52,7 @@ class TickBucket {
     if (cost > burst_ || next - now > tau_) [[unlikely]]
       return Denied(cost, base - now);
     *tat = next;
-    if (receipt != nullptr) *receipt = {next, 0};
+    if (receipt != nullptr) *receipt = {next, 0, now_ns};
     return Allowed(next - now);
   }
 
@@ -77,6 +77,14 @@ class TickBucket {
   // Gives back `units` of a charge, at most what time has not given back since: min(units * T,
   // max(0, A - now)). Returns the ticks taken off; 0 changes nothing.
   int64_t Refund(int64_t* tat, Receipt receipt, int64_t units, int64_t now_ns) const;
+  // Whole units up to the charge that time has not given back by `now_ns`, and a receipt for so
+  // many.
+  int64_t Unreturned(Receipt receipt, int64_t now_ns) const {
+    return std::max<int64_t>(receipt.a - now_ns * q_, 0) / p_;
+  }
+  Receipt ReceiptFor(int64_t units, int64_t now_ns) const {
+    return {FromUsed(units, now_ns), 0, now_ns};
+  }
   // Adds units whatever remains: debt, repaid by waiting.
   void Overrun(int64_t* tat, int64_t units, int64_t now_ns) const;
 
@@ -133,6 +141,11 @@ class ExactBucket {
   Step Test(const State& state, int64_t cost, int64_t now_ns) const;
   // True when it gave something back.
   bool Refund(State* state, Receipt receipt, int64_t units, int64_t now_ns) const;
+  // As of TickBucket.
+  int64_t Unreturned(Receipt receipt, int64_t now_ns) const {
+    return Clamp64(std::max<Int128>(Level({receipt.a, receipt.b}, now_ns), 0) / period_ns_);
+  }
+  Receipt ReceiptFor(int64_t units, int64_t now_ns) const { return {now_ns, units, now_ns}; }
   void Overrun(State* state, int64_t units, int64_t now_ns) const;
   // Brings a base back that is more than kHealSlackNs ahead of the clock; what was used, debt
   // included, stays used. For stores whose clock can jump; true when it changed something. A store

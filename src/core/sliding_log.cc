@@ -76,8 +76,10 @@ bool SlidingLog::Refund(State* state, Receipt receipt, int64_t units, int64_t no
 }
 
 void SlidingLog::Overrun(State* state, int64_t units, int64_t now_ns) const {
+  constexpr int64_t kMaxTotal = int64_t{1} << 61;  // Debt stays there until its units leave.
   Prune(state, now_ns);
-  Append(state, units, now_ns);
+  units = std::min(units, kMaxTotal - state->total);
+  if (units > 0) Append(state, units, now_ns);
 }
 
 int64_t SlidingLog::Used(const State& state, int64_t now_ns) const {

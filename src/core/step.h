@@ -30,6 +30,7 @@ struct Step {
 struct Receipt {
   int64_t a = 0;
   int64_t b = 0;
+  int64_t at_ns = 0;  // When a token bucket was charged, for settles under another rate.
 
   friend bool operator==(const Receipt&, const Receipt&) = default;
 };

@@ -1,5 +1,6 @@
 #include "store/memory/memory_store.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,31 @@ constexpr int kRoomAttempts = 8;
 bool IsCharged(const Charge& charge, const core::Step& step) {
   const bool only_tested = charge.meter->form() == Form::kParallel && charge.lease_id == 0;
   return step.allowed && charge.cost > 0 && !only_tested;
+}
+
+bool IsBucket(const core::Meter& meter) {
+  return meter.form() == Form::kTickBucket || meter.form() == Form::kExactBucket;
+}
+
+// Calls fn with the meter's bucket. REQUIRES: IsBucket(meter).
+template <typename Fn>
+auto WithBucket(const core::Meter& meter, Fn&& fn) {
+  return meter.form() == Form::kTickBucket ? fn(meter.tick_bucket()) : fn(meter.exact_bucket());
+}
+
+// How much of a charge under `from` may come back under `to`, in force since an instant unknown:
+// what would be left of it had either rate held all along, whichever is less.
+int64_t RefundAcross(const core::Meter& from, const core::Meter& to, core::Receipt receipt,
+                     int64_t units, int64_t now_ns) {
+  const auto left = [&](int64_t at_ns) {
+    return WithBucket(from, [&](const auto& bucket) { return bucket.Unreturned(receipt, at_ns); });
+  };
+  const Rate& rate = to.spec().rate;
+  const core::Int128 refilled =
+      core::CeilDiv(core::Int128{std::max<int64_t>(now_ns - receipt.at_ns, 0)} * rate.units,
+                    core::Int128{rate.period.count()});
+  return core::Clamp64(
+      std::min<core::Int128>({units, left(now_ns), left(receipt.at_ns) - refilled}));
 }
 
 // Forms whose algorithm has a packed form too.
@@ -231,9 +257,35 @@ bool MemoryStore::Settle(const core::Meter& meter, Key128 key, core::Receipt rec
                          int64_t reserved, int64_t actual, core::Now now) {
   const int64_t delta = reserved - actual;
   if (meter.form() == Form::kDenyAll) return false;
-  if (meter.packed()) return delta == 0 || SettlePacked(meter, key, receipt, delta, now);
   if (delta == 0 && meter.form() != Form::kParallel) return true;
+  const core::Meter* const current = IsBucket(meter) ? MeterOf(meter, key) : nullptr;
+  if (current != nullptr && current != &meter && IsBucket(*current)) {
+    return SettleAcross(meter, *current, key, receipt, delta, now);
+  }
+  if (meter.packed()) return SettlePacked(meter, key, receipt, delta, now);
   return SettleWide(meter, key, receipt, delta, now);
+}
+
+const core::Meter* MemoryStore::MeterOf(const core::Meter& meter, Key128 key) {
+  const core::Meter* const narrow = narrow_.MeterOf(key);
+  if (narrow != nullptr || (meter.packed() && !mixed_.load(std::memory_order_acquire)))
+    return narrow;
+  ShardedMap::Shard shard = wide_.Lock(key);
+  const ShardedMap::Entry* entry = shard.Find(key);
+  return entry != nullptr ? entry->meter : nullptr;
+}
+
+// The rate has changed since the charge: the state stays under the new one.
+bool MemoryStore::SettleAcross(const core::Meter& from, const core::Meter& to, Key128 key,
+                               core::Receipt receipt, int64_t delta, core::Now now) {
+  if (delta > 0) {
+    delta = RefundAcross(from, to, receipt, delta, now.mono_ns);
+    if (delta <= 0) return false;
+    receipt = WithBucket(
+        to, [&](const auto& bucket) { return bucket.ReceiptFor(delta, now.mono_ns); });
+  }
+  return to.packed() ? SettlePacked(to, key, receipt, delta, now)
+                     : SettleWide(to, key, receipt, delta, now);
 }
 
 bool MemoryStore::SettlePacked(const core::Meter& meter, Key128 key, core::Receipt receipt,

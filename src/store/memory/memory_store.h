@@ -138,6 +138,9 @@ class MemoryStore {
   void ChargeOneWide(const Charge& charge, Outcome* outcome, core::Now now);
   void Undo(const Charge& charge, Outcome* outcome, core::Now now);
 
+  const core::Meter* MeterOf(const core::Meter& meter, Key128 key);
+  bool SettleAcross(const core::Meter& from, const core::Meter& to, Key128 key,
+                    core::Receipt receipt, int64_t delta, core::Now now);
   bool SettlePacked(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,
                     core::Now now);
   bool SettleWide(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,

@@ -105,5 +105,36 @@ TEST(MemoryStoreTest, SettlesAcrossAChangeOfTheForm) {
   EXPECT_EQ(store.TrackedKeys(now), 1);
 }
 
+// A reservation made under a slow rate, settled after a faster one has refilled the bucket and
+// others took it all.
+TEST(MemoryStoreTest, Case85_AFasterRateHasRefilledWhatASettleGivesBack) {
+  for (const int64_t fast_units : {18'000, 17'999}) {  // With one word of state, and with two.
+    MemoryStore store({.max_keys = 10});
+    const auto meter = [&](int64_t units) {
+      return *store.Intern({.rate = {.units = units, .period = std::chrono::hours(1), .burst = 10}});
+    };
+    const core::Meter *slow = meter(60), *fast = meter(fast_units);
+    ASSERT_EQ(fast->packed(), fast_units == 18'000);
+    const Key128 key{1, 2ull << 20};
+    const auto charge = [&](const core::Meter* rate, int64_t cost, int64_t at_ns) {
+      const Charge all{.meter = rate, .key = key, .cost = cost};
+      Outcome outcome;
+      EXPECT_TRUE(store.Decide({&all, 1}, {&outcome, 1}, {at_ns, 0}, Mode::kCharge));
+      return outcome.receipt;
+    };
+    constexpr int64_t kStartNs = 1000, kFullNs = 3'000'001'000;
+    const core::Receipt first = charge(slow, 10, kStartNs);
+    charge(fast, 0, kStartNs);  // From here on the bucket fills at the new rate.
+    const core::Receipt second = charge(fast, 10, kFullNs);
+    EXPECT_FALSE(store.Settle(*slow, key, first, 10, 0, {kFullNs, 0}));
+    EXPECT_EQ(store.Peek(*fast, key, 0, {kFullNs, 0}).remaining, 0);
+    // Nor may an overrun of the first hide from another settle that the rate has changed.
+    EXPECT_TRUE(store.Settle(*slow, key, first, 10, 11, {kFullNs, 0}));
+    EXPECT_FALSE(store.Settle(*slow, key, first, 10, 0, {kFullNs, 0}));
+    EXPECT_TRUE(store.Settle(*fast, key, second, 10, 0, {kFullNs, 0}));
+    EXPECT_EQ(store.Peek(*fast, key, 0, {kFullNs, 0}).remaining, 9);
+  }
+}
+
 }  // namespace
 }  // namespace weir::store

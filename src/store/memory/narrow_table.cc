@@ -61,6 +61,15 @@ Standing NarrowTable::StandingOf(const Word& word, core::Now now) const {
   return StandingOfPacked(meters_->Get(MeterId(word.tag)), word.state, now, SpreadOf(word.tag));
 }
 
+const core::Meter* NarrowTable::MeterOf(base::Key128 key) const {
+  for (;;) {
+    const Word* slot = Find(key);
+    if (slot == nullptr) return nullptr;
+    const Word seen = LoadSlot(slot);
+    if (IsVerified(seen.tag, key)) return &meters_->Get(MeterId(seen.tag));
+  }
+}
+
 NarrowTable::Found NarrowTable::Read(const core::Meter& meter, base::Key128 key, core::Now now,
                                      int64_t* state) const {
   for (;;) {

@@ -123,6 +123,9 @@ class NarrowTable {
   // The key's state under `meter`. Writes nothing.
   Found Read(const core::Meter& meter, base::Key128 key, core::Now now, int64_t* state) const;
 
+  // The meter that the key's state was written under, or nullptr.
+  const core::Meter* MeterOf(base::Key128 key) const;
+
   // Makes an entry with this state, unless the key has one or there is no room.
   Inserted Insert(const core::Meter& meter, base::Key128 key, core::Now now, int64_t state);
 
