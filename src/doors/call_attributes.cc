@@ -78,7 +78,7 @@ void CallAttributes::SetAddress(identity::IpAddress address) {
 Result<void> CallAttributes::SetPath(std::string_view path) {
   const uri::CanonicalOutcome outcome = uri::CanonicalPath(path.substr(0, path.find('?')), path_);
   if (!outcome.ok()) return InvalidArgument(std::string("attributes.path: ") + outcome.error);
-  attributes_.Set(policy::kPathAttribute, outcome.path);
+  attributes_.Set(policy::kPathAttribute, uri::WithoutTrailingSlash(outcome.path));
   return {};
 }
 
@@ -88,6 +88,7 @@ void CallAttributes::SetHost(std::string_view host) {
                         host.find(']', colon) == std::string_view::npos &&
                         (host.find(':') == colon || host.starts_with('['));
   if (has_port) host = host.substr(0, colon);
+  if (host.ends_with('.')) host.remove_suffix(1);  // The same name, written as an absolute one.
   if (!IsLower(host)) {
     host_.assign(host);
     for (char& c : host_) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -78,6 +78,12 @@ void SetAttributes(const Call& call, policy::Attributes& attributes) {
 // What can be refused for the head alone.
 const char* FaultOfHead(const Call& call, int& status) {
   const http1::RequestHead& head = call.head;
+  // Upstreams that take `post` for POST would serve it past the limits on POST.
+  if (head.method_id == Method::kOther &&
+      std::ranges::any_of(head.method, [](char c) { return c >= 'a' && c <= 'z'; })) {
+    status = 501;
+    return "methods are written in capitals";
+  }
   if (head.method_id == Method::kConnect || head.method_id == Method::kTrace) {
     status = 405;  // TRACE would show the upstream's credential to the client.
     return "this method is not supported here";

@@ -1,6 +1,7 @@
 #include "gateway/answer_relay.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "gateway/field_copier.h"
 #include "gateway/loop_state.h"
@@ -120,6 +121,14 @@ void AppendHead(const Call& call, Framing framing, wire::Buffer& out) {
   }
 }
 
+// The end of a chunked body, with the trailers that pass.
+void AppendEnd(Call& call) {
+  std::vector<http1::HeaderField> trailers = call.answer_body.trailers();
+  std::erase_if(trailers,
+                [](const http1::HeaderField& field) { return IsLimitField(field.name); });
+  http1::ChunkedWriter::AppendEnd(call.out, trailers);
+}
+
 struct Pump {
   bool done = false;
   bool broken = false;
@@ -156,7 +165,7 @@ Pump PumpBody(Call& call, Framing framing) {
   }
   call.upstream_in.Consume(consumed);  // `direct` stays valid until the next read.
   if (pump.done && framing == Framing::kChunked) {
-    http1::ChunkedWriter::AppendEnd(call.out, call.answer_body.trailers());
+    AppendEnd(call);
   }
   return pump;
 }
@@ -209,7 +218,7 @@ Task<RelayEnd> RelayAnswer(LoopState& state, Client& client, Call& call, net::St
       co_return RelayEnd::kCutShort;
     }
     if (framing != Framing::kChunked) co_return RelayEnd::kWhole;
-    http1::ChunkedWriter::AppendEnd(call.out, call.answer_body.trailers());
+    AppendEnd(call);
     const net::IoResult sent = co_await client.stream.Write(call.out.View());
     co_return sent.ok() ? RelayEnd::kWhole : RelayEnd::kClientGone;
   }
@@ -221,8 +230,9 @@ void AppendInterimHead(const Call& call, wire::Buffer& out) {
   const http1::HopByHop hop(call.answer.headers);
   FieldCopier copier(out);
   for (const http1::HeaderField& field : call.answer.headers) {
-    hop.Stops(field) || field.id == FieldId::kContentLength ? copier.Skip(field)
-                                                            : copier.Keep(field);
+    const bool stays = hop.Stops(field) || field.id == FieldId::kContentLength ||
+                       (field.id == FieldId::kOther && IsLimitField(field.name));
+    stays ? copier.Skip(field) : copier.Keep(field);
   }
   copier.Finish();
   writer.End();

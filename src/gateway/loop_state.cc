@@ -25,6 +25,7 @@ void Call::Reset() {
   model_known = false;
   trusted_peer = false;
   upgrade = false;
+  identity = {};
   request_id = {};
   deadline_ns = net::kNoDeadline;
   keep_alive = true;

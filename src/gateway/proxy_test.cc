@@ -107,7 +107,8 @@ TEST(ProxyTest, PassesChunkedBodiesWithTrailersBothWays) {
   World world(kOpen);
   world.upstream().answer =
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: "
-      "X-End\r\n\r\n3\r\nabc\r\n4;ext=1\r\ndefg\r\n0\r\nX-End: yes\r\n\r\n";
+      "X-End\r\n\r\n3\r\nabc\r\n4;ext=1\r\ndefg\r\n0\r\nX-End: yes\r\nRateLimit: "
+      "\"a\";r=1\r\n\r\n";
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     const Answer answer = co_await client.Ask(
@@ -198,13 +199,15 @@ TEST(ProxyTest, OldClientsGetAnswersTheyCanRead) {
 TEST(ProxyTest, PassesInterimAnswersOn) {
   World world(kOpen);
   world.upstream().answer =
-      "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 "
-      "OK\r\nContent-Length: 2\r\n\r\nok";
+      "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nX-RateLimit-Limit: 9\r\n\r\n"
+      "HTTP/1.1 100 Continue\r\n\r\n"
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   world.Run([&]() -> Task<void> {
     RawClient client(world);
     const Answer hints = co_await client.Ask(Get("/"));
     EXPECT_EQ(hints.status, 103);
     EXPECT_EQ(hints.Field("link"), "</a.css>");
+    EXPECT_EQ(hints.Count("x-ratelimit-limit"), 0);  // It speaks of the upstream's account.
     const Answer answer = co_await client.Read();
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, "ok");
@@ -357,6 +360,33 @@ TEST(ProxyTest, WritesOneLogLinePerCallWithoutSecrets) {
   }
   EXPECT_EQ(lines.find("sk-hidden"), std::string::npos);
   EXPECT_EQ(lines.find("secret"), std::string::npos);
+}
+
+TEST(ProxyTest, ACallThatNobodyWasIdentifiedForHasNoClientInTheLog) {
+  std::string lines;
+  std::mutex mutex;
+  LogOptions options;
+  options.sink = [&](std::string_view line) {
+    const std::lock_guard lock(mutex);
+    lines += std::string(line) + "\n";
+  };
+  auto logger = Logger::Create(std::move(options)).value();
+  World world(kOpen, 1, nullptr, logger.get());
+  world.Run([&]() -> Task<void> {
+    RawClient client(world);
+    const Answer named = co_await client.Ask(Get("/p", "Authorization: Bearer sk-hidden\r\n"));
+    EXPECT_EQ(named.status, 200);
+    const Answer traced = co_await client.Ask("TRACE /q HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(traced.status, 405);
+    const Answer small = co_await client.Ask("post /q HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(small.status, 501);  // Not a POST that the limits on POST do not see.
+  }());
+  logger->Flush();
+  const std::lock_guard lock(mutex);
+  const size_t second = lines.find('\n') + 1;
+  EXPECT_NE(lines.substr(0, second).find(R"("client":"key:)"), std::string::npos) << lines;
+  EXPECT_NE(lines.find(R"("path":"/q")", second), std::string::npos) << lines;
+  EXPECT_EQ(lines.find(R"("client")", second), std::string::npos) << lines;
 }
 
 }  // namespace

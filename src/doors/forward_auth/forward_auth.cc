@@ -26,20 +26,35 @@ bool BearsToken(const http1::RequestHead& head, const policy::Secret& token) {
   return field != nullptr && EqualSecrets(field->value, token.Reveal());
 }
 
-std::string_view Either(const http1::RequestHead& head, std::string_view name,
-                        std::string_view other, std::string_view otherwise) {
-  const http1::HeaderField* field = head.headers.Find(name);
-  if (field == nullptr && !other.empty()) field = head.headers.Find(other);
-  return field != nullptr ? field->value : otherwise;
+// What the proxy says in one of two headers. Proxies pass on what they do not set themselves, so a
+// second, different value is the client's, and which one that is cannot be told: an error.
+Result<std::string_view> Either(const http1::RequestHead& head, std::string_view name,
+                                std::string_view other, std::string_view otherwise) {
+  std::optional<std::string_view> said;
+  for (const http1::HeaderField& field : head.headers) {
+    if (!http1::EqualIgnoreCase(field.name, name) && !http1::EqualIgnoreCase(field.name, other))
+      continue;
+    if (said && *said != field.value)
+      return InvalidArgument(std::string(field.name) + ": two values that contradict each other");
+    said = field.value;
+  }
+  return said.value_or(otherwise);
 }
 
 }  // namespace
 
-ForwardAuth::Original ForwardAuth::OriginalOf(const http1::RequestHead& head, bool trusted) {
-  if (!trusted) return {head.method, head.path, head.host};
-  return {Either(head, "x-forwarded-method", "x-original-method", head.method),
-          Either(head, "x-forwarded-uri", "x-original-uri", head.path),
-          Either(head, "x-forwarded-host", {}, head.host)};
+Result<ForwardAuth::Original> ForwardAuth::OriginalOf(const http1::RequestHead& head,
+                                                      bool trusted) {
+  if (!trusted) return Original{head.method, head.path, head.host};
+  const Result<std::string_view> method =
+      Either(head, "x-forwarded-method", "x-original-method", head.method);
+  if (!method) return std::unexpected(method.error());
+  const Result<std::string_view> uri = Either(head, "x-forwarded-uri", "x-original-uri", head.path);
+  if (!uri) return std::unexpected(uri.error());
+  const Result<std::string_view> host =
+      Either(head, "x-forwarded-host", "x-forwarded-host", head.host);
+  if (!host) return std::unexpected(host.error());
+  return Original{*method, *uri, *host};
 }
 
 Result<void> ForwardAuth::Describe(const http1::RequestHead& head, const Original& original,
@@ -77,7 +92,9 @@ void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& 
   for (const http1::HeaderField& field : head.headers) who_asks.Offer(field.name, field.value);
   const identity::Identity who =
       resolver.Resolve(who_asks, worker_.identity_cache(), request.wall_ns);
-  const Result<void> described = Describe(head, OriginalOf(head, trusted), who);
+  const Result<Original> original = OriginalOf(head, trusted);
+  if (!original) return AnswerError(request, original.error(), answer);
+  const Result<void> described = Describe(head, *original, who);
   if (!described) return AnswerError(request, described.error(), answer);
 
   const Result<const decide::Verdict*> decided =

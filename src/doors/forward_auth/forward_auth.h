@@ -41,7 +41,7 @@ class ForwardAuth {
     std::string_view uri;
     std::string_view host;
   };
-  static Original OriginalOf(const http1::RequestHead& head, bool trusted);
+  static Result<Original> OriginalOf(const http1::RequestHead& head, bool trusted);
   Result<void> Describe(const http1::RequestHead& head, const Original& original,
                         const identity::Identity& who);
   void AnswerUnauthenticated(const net::HttpRequest& request, std::string_view reason,

@@ -56,6 +56,30 @@ TEST(ForwardAuthTest, NginxNamesTheCallByXOriginal) {
   EXPECT_EQ(auth.Ask(fields).Field("X-RateLimit-Limit"), "2");
 }
 
+// nginx passes the client's X-Forwarded-Uri on beside the X-Original-URI that it sets.
+TEST(ForwardAuthTest, AClientCannotNameAnotherCallThanTheProxyDoes) {
+  Auth auth(kTrusting);
+  const std::string fields = "X-Original-Method: POST\r\nX-Original-URI: /v1/chat/x\r\n";
+  EXPECT_EQ(auth.Ask(fields + "X-Forwarded-Uri: /free\r\n").status, 400);
+  EXPECT_EQ(auth.Ask("X-Forwarded-Method: GET\r\n" + fields).status, 400);
+  EXPECT_EQ(auth.Ask("X-Forwarded-Uri: /a\r\nX-Forwarded-Uri: /b\r\n").status, 400);
+  EXPECT_EQ(auth.Ask(fields + "X-Forwarded-Uri: /v1/chat/x\r\n").Field("X-RateLimit-Limit"), "2");
+}
+
+TEST(ForwardAuthTest, OneHostAndOnePathHaveOneCounter) {
+  Auth auth(R"(
+identity: {trusted_proxies: [127.0.0.1/32]}
+limits:
+  - {name: host, rate: 1/hour, match: {host: a.test}}
+  - {name: path, per: [path], rate: 1/hour, match: {host: b.test}}
+)");
+  EXPECT_EQ(auth.Ask("X-Forwarded-Host: a.test\r\n").status, 200);
+  EXPECT_EQ(auth.Ask("X-Forwarded-Host: A.test.:443\r\n").status, 429);
+  const std::string path = "X-Forwarded-Host: b.test\r\nX-Forwarded-Uri: /x";
+  EXPECT_EQ(auth.Ask(path + "\r\n").status, 200);
+  EXPECT_EQ(auth.Ask(path + "/\r\n").status, 429);
+}
+
 TEST(ForwardAuthTest, Case62_OnlyTrustedPeersNameAddresses) {
   Auth auth(kTrusting);
   int trusted = 0;
