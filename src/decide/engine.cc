@@ -100,7 +100,7 @@ std::shared_ptr<const policy::Policy> Engine::policy() const {
 metrics::WeirMetrics& Engine::metrics() { return impl_->metrics; }
 
 Result<Engine::AdHocCounters> Engine::PrepareAdHoc(const core::MeterSpec& spec) {
-  Result<const core::Meter*> meter = impl_->store.Intern(spec);
+  Result<const core::Meter*> meter = impl_->store.InternForCall(spec);
   if (!meter) return std::unexpected(meter.error());
   return AdHocCounters{&impl_->store, *meter, impl_->AdHocFront(spec.algorithm)};
 }

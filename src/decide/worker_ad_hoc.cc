@@ -22,7 +22,7 @@ Result<const Verdict*> Worker::DecideAdHoc(const AdHocRule& rule, int64_t cost,
   Scratch& scratch = *scratch_;
   CompiledRule& compiled = scratch.rules[SlotOf(rule.spec, Scratch::kRules)];
   if (compiled.meter == nullptr || compiled.spec != rule.spec) {
-    Result<const core::Meter*> meter = engine.store.Intern(rule.spec);
+    Result<const core::Meter*> meter = engine.store.InternForCall(rule.spec);
     if (!meter) return std::unexpected(meter.error());
     compiled = {.spec = rule.spec, .meter = *meter, .figures = RateFigures::Of(rule.spec)};
   }

@@ -60,8 +60,8 @@ MemoryStore::MemoryStore(const MemoryStoreOptions& options)
   assert(options.max_keys >= 1);
 }
 
-Result<const core::Meter*> MemoryStore::Intern(const core::MeterSpec& spec) {
-  auto meter = registry_.Intern(spec);
+Result<const core::Meter*> MemoryStore::Intern(const core::MeterSpec& spec, int meters_max) {
+  auto meter = registry_.Intern(spec, meters_max);
   if (meter && MayMove(**meter)) mixed_.store(true, std::memory_order_release);
   return meter;
 }

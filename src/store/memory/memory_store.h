@@ -41,7 +41,13 @@ class MemoryStore {
   // The meter of these parameters, compiled on first sight; it lives as long as the store. Equal
   // specs give the same pointer. kInvalidArgument names the field; kResourceExhausted after 65,000
   // distinct specs.
-  Result<const core::Meter*> Intern(const core::MeterSpec& spec);
+  Result<const core::Meter*> Intern(const core::MeterSpec& spec) {
+    return Intern(spec, MeterRegistry::kMaxMeters);
+  }
+  // The same for a rate that came with a call: these leave room for the policies'.
+  Result<const core::Meter*> InternForCall(const core::MeterSpec& spec) {
+    return Intern(spec, MeterRegistry::kMaxMetersOfCalls);
+  }
 
   // Decides all charges together: true when every enforced one passes, and then each of them is
   // charged (and each shadow one that passes by itself); otherwise none is, and a denial leaves no
@@ -127,6 +133,7 @@ class MemoryStore {
     }
     outcome->charged = outcome->step.allowed && charge.cost > 0;
   }
+  Result<const core::Meter*> Intern(const core::MeterSpec& spec, int meters_max);
   bool AllowAbsent(const core::Meter& meter, Key128 key, int64_t cost, core::Now now);
   void ChargeAbsentPacked(const Charge& charge, Outcome* outcome, core::Now now);
   bool MakeRoom(NarrowTable::Inserted why, Key128 key, core::Now now);

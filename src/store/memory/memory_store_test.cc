@@ -82,6 +82,19 @@ TEST(MemoryStoreTest, EqualSpecsAreOneMeter) {
   EXPECT_FALSE(store.Intern({.rate = {.units = -1}}));
 }
 
+TEST(MemoryStoreTest, RatesOfCallsLeaveRoomForPolicies) {
+  MemoryStore store({.max_keys = 10});
+  const auto spec = [](int64_t units) {
+    return core::MeterSpec{
+        .rate = {.units = units, .period = std::chrono::hours(1), .burst = units}};
+  };
+  for (int64_t units = 1; units <= MeterRegistry::kMaxMetersOfCalls; ++units)
+    ASSERT_TRUE(store.InternForCall(spec(units)));
+  EXPECT_FALSE(store.InternForCall(spec(99'991)));
+  EXPECT_TRUE(store.InternForCall(spec(7)));  // Known already.
+  EXPECT_TRUE(store.Intern(spec(99'991)));
+}
+
 // A reservation made under one rate and settled after the counter moved to the other table.
 TEST(MemoryStoreTest, SettlesAcrossAChangeOfTheForm) {
   MemoryStore store({.max_keys = 10});

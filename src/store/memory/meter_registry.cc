@@ -49,7 +49,8 @@ MeterRegistry::MeterRegistry()
       index_(std::make_unique<Index>()) {}
 MeterRegistry::~MeterRegistry() = default;
 
-Result<const core::Meter*> MeterRegistry::Intern(const core::MeterSpec& raw) {
+Result<const core::Meter*> MeterRegistry::Intern(const core::MeterSpec& raw,
+                                                   int meters_max) {
   const core::MeterSpec spec = Canonical(raw);
   {
     const std::shared_lock lock(index_->mutex);
@@ -57,9 +58,9 @@ Result<const core::Meter*> MeterRegistry::Intern(const core::MeterSpec& raw) {
   }
   const std::unique_lock lock(index_->mutex);
   if (const auto it = index_->by_spec.find(spec); it != index_->by_spec.end()) return it->second;
-  if (index_->meters.size() >= kMaxMeters) {
+  if (index_->meters.size() >= static_cast<size_t>(meters_max)) {
     return MakeError(ErrorCode::kResourceExhausted,
-                     fmt::format("this store already holds {} different rates", kMaxMeters));
+                     fmt::format("this store already holds {} different rates", meters_max));
   }
   const auto id = static_cast<uint16_t>(index_->meters.size() + 1);  // 0 marks a slot without one.
   auto meter = core::Meter::Compile(spec, id);

@@ -18,13 +18,16 @@ namespace weir::store {
 class MeterRegistry {
  public:
   static constexpr int kMaxMeters = 65'000;
+  // Of these, callers who bring their own rates can take so many; the rest is the policies', so
+  // that no caller can keep a reload from being bound.
+  static constexpr int kMaxMetersOfCalls = 50'000;
 
   MeterRegistry();
   ~MeterRegistry();
 
-  // Equal specs give the same meter. kInvalidArgument, or kResourceExhausted after kMaxMeters. May
+  // Equal specs give the same meter. kInvalidArgument, or kResourceExhausted after `meters_max`. May
   // allocate and wait.
-  Result<const core::Meter*> Intern(const core::MeterSpec& spec);
+  Result<const core::Meter*> Intern(const core::MeterSpec& spec, int meters_max = kMaxMeters);
 
   // REQUIRES: an id that Intern gave out. Acquire pairs with the release in Intern: whoever read
   // the id from a slot may have learnt of it by another way than the registry's lock.
