@@ -251,6 +251,44 @@ TEST(ModelTest, Case83g_AmbiguousBodiesAreRefusedAndNotForwarded) {
   }());
 }
 
+// Upstreams that read JSON whatever the type says, or guess its encoding, would serve these under a
+// model that no limit saw.
+TEST(ModelTest, ATypeOrAnEncodingDoesNotHideTheModel) {
+  World world(Policy("  - {name: m, per: [model], rate: 1/hour}\n", "bounds: {inspect: 4KiB}"));
+  world.Run([&]() -> Task<void> {
+    const std::string body = R"({"model":"dear"})";
+    const auto post = [](std::string fields, const std::string& text) {
+      return "POST /v1/c HTTP/1.1\r\nHost: a\r\n" + fields +
+             "Content-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
+    };
+    RawClient client(world);
+    const Answer first = co_await client.Ask(post("Content-Type: image/png\r\n", " " + body));
+    EXPECT_EQ(first.status, 200);
+    for (const char* type : {"image/png", "multipart/form-data; boundary=x", "application/json"}) {
+      RawClient again(world);
+      const Answer denied =
+          co_await again.Ask(post("Content-Type: " + std::string(type) + "\r\n", body));
+      EXPECT_EQ(denied.status, 429) << type;
+    }
+    for (const std::string& text :
+         {"\xef\xbb\xbf" + body, std::string("\0{\0}", 4), std::string("\xff\xfe{\0}\0", 6)}) {
+      RawClient guessed(world);
+      const Answer refused = co_await guessed.Ask(post("", text));
+      EXPECT_EQ(refused.status, 400);
+    }
+    RawClient twice(world);
+    const Answer types = co_await twice.Ask(
+        post("Content-Type: image/png\r\nContent-Type: application/json\r\n", body));
+    EXPECT_EQ(types.status, 400);
+    // An upload larger than `inspect` passes, whole, under the empty model.
+    RawClient uploader(world);
+    const std::string image = "\x89PNG" + std::string(50'000, 'x');
+    const Answer upload = co_await uploader.Ask(post("Content-Type: image/png\r\n", image));
+    EXPECT_EQ(upload.status, 200);
+    EXPECT_EQ(world.upstream().requests.back().body, image);
+  }());
+}
+
 TEST(ModelTest, CountsByModelHoweverTheBodyComes) {
   World world(Policy("  - {name: m, per: [model], rate: 2/hour}\n", "bounds: {inspect: 4KiB}"));
   world.Run([&]() -> Task<void> {

@@ -116,6 +116,25 @@ Task<RequestBody::Piece> RequestBody::ReadWhole(int64_t bytes_max) {
   }
 }
 
+Task<RequestBody::Piece> RequestBody::ReadBeginning(std::string_view blank, int64_t bytes_max) {
+  gathered_first_ = false;
+  while (!whole_ && beginning().find_first_not_of(blank) == std::string_view::npos) {
+    const Piece piece = co_await Next();
+    if (piece.state == State::kPiece) {
+      gathered_.Append(piece.payload);
+      if (static_cast<int64_t>(gathered_.size()) <= bytes_max) continue;
+      co_return Piece{.state = State::kRefused,
+                      .status = 413,
+                      .reason = "the body is too large to read the model from"};
+    }
+    if (piece.state != State::kDone) co_return piece;
+    whole_ = true;
+    payload_ = gathered_.View();
+  }
+  gathered_first_ = !whole_ && !gathered_.empty();
+  co_return Piece{};
+}
+
 Task<bool> RequestBody::Discard(int64_t bytes_max, int64_t deadline_ns) {
   if (done()) co_return true;
   if (awaits_continue_) co_return false;  // It may send the body or not: only closing is sure.

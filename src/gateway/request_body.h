@@ -64,6 +64,10 @@ class RequestBody {
   // Reads the rest, up to `bytes_max` of payload in all: kDone (then whole() is true), or why not;
   // 413 beyond.
   Task<Piece> ReadWhole(int64_t bytes_max);
+  // Reads until beginning() holds a byte that is not in `blank`, at most `bytes_max` of payload:
+  // kDone (then whole() may be true), or why not. Next and ReadWhole give these bytes out again.
+  Task<Piece> ReadBeginning(std::string_view blank, int64_t bytes_max);
+  std::string_view beginning() const { return whole_ ? payload_ : gathered_.View(); }
   // The next piece. REQUIRES: !whole().
   Task<Piece> Next();
   // Reads and throws away what is left, if that is at most `bytes_max` and comes by `deadline_ns`.
