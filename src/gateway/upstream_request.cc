@@ -1,5 +1,8 @@
 #include "gateway/upstream_request.h"
 
+#include <algorithm>
+#include <string>
+
 #include "gateway/field_copier.h"
 #include "wire/http1/hop_by_hop.h"
 #include "wire/http1/response_writer.h"
@@ -33,6 +36,18 @@ bool IsOurs(const Call& call, const http1::HeaderField& field) {
     default:
       return false;
   }
+}
+
+// CGI and WSGI show X_Forwarded_For to the application as X-Forwarded-For: no client speaks in our
+// name that way.
+bool PosesAsOurs(const Call& call, const http1::HeaderField& field) {
+  if (field.id != FieldId::kOther || field.name.find('_') == std::string_view::npos) return false;
+  std::string name(field.name);
+  std::ranges::replace(name, '_', '-');
+  const http1::HeaderField posed{
+      .name = name, .value = field.value, .id = http1::IdentifyField(name)};
+  return IsOurs(call, posed) || posed.id == FieldId::kTransferEncoding ||
+         call.upstream->Replaces(posed);
 }
 
 void AppendForwarded(const Call& call, const Client& client, wire::Buffer& out) {
@@ -107,7 +122,8 @@ void AppendUpstreamHead(const Call& call, const Client& client, size_t url, wire
   const bool replaces = !upstream.replaced.empty();
   FieldCopier copier(out);
   for (const http1::HeaderField& field : call.head.headers) {
-    if (IsOurs(call, field) || hop.Stops(field) || (replaces && upstream.Replaces(field))) {
+    if (IsOurs(call, field) || hop.Stops(field) || (replaces && upstream.Replaces(field)) ||
+        PosesAsOurs(call, field)) {
       copier.Skip(field);
     } else {
       copier.Keep(field);
