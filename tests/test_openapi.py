@@ -3,7 +3,7 @@
 import jsonschema
 import pytest
 import yaml
-from servers import ROOT, http
+from servers import ROOT, http, make_config
 
 DOCUMENT = ROOT / "docs" / "openapi.yaml"
 
@@ -102,12 +102,43 @@ def test_admin_answers_are_as_described(document, start_weir):
     weir = start_weir([{"name": "two", "per": ["client"], "rate": "2/hour"}])
     for _ in range(3):
         weir.decide({"client": "a"})
-    if "/admin/reload" not in document["paths"]:
-        pytest.skip("the document describes the api door alone")
     hold(document, http.post(f"{weir.admin}/admin/reload"), "post", "/admin/reload")
     hold(document, http.get(f"{weir.admin}/admin/state?client=a"), "get", "/admin/state")
     hold(document, http.get(f"{weir.admin}/admin/top?by=denied&n=5"), "get", "/admin/top")
     body = {"limit": "two", "attributes": {"client": "a"}}
     hold(document, http.post(f"{weir.admin}/admin/reset", json=body), "post", "/admin/reset")
     weir.write("listen: {api: 127.0.0.1:0}\nlimits: 7\n")
-    assert hold(document, http.post(f"{weir.admin}/admin/reload"), "post", "/admin/reload").status_code == 400
+    assert hold(document, http.post(f"{weir.admin}/admin/reload"), "post", "/admin/reload").status_code == 422
+    weir.write(make_config([{"name": "two", "per": ["client"], "rate": "2/hour"}], threads=1))
+    assert hold(document, weir.reload(), "post", "/admin/reload").status_code == 409
+    body = {"limit": "none", "attributes": {}}
+    answer = http.post(f"{weir.admin}/admin/reset", json=body)
+    assert hold(document, answer, "post", "/admin/reset").status_code == 404
+    for path in ["/admin/state?nobody=a", "/admin/top?by=nobody", "/admin/top?n=1001"]:
+        answer = http.get(weir.admin + path)
+        assert hold(document, answer, "get", path.partition("?")[0]).status_code == 400
+
+
+def test_ops_answers_are_as_described(document, start_weir):
+    weir = start_weir([])
+    for path in ["/livez", "/healthz", "/readyz"]:
+        answer = http.get(weir.ops + path)
+        assert answer.status_code == 200
+        jsonschema.validate(answer.text, schema_of(document, "get", path, 200, "text/plain"))
+    answer = http.get(f"{weir.ops}/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    jsonschema.validate(answer.text, schema_of(document, "get", "/metrics", 200, "text/plain"))
+
+
+def test_every_path_of_the_doors_is_described(document, start_weir):
+    weir = start_weir([])
+    known = set()
+    for door in [weir.api, weir.admin, weir.ops]:
+        # A path that does not exist is answered with those that do: "POST /v1/check; GET, HEAD /v1/limits".
+        message = http.get(f"{door}/none").json()["error"]["message"]
+        for endpoint in message.partition("there are: ")[2].split("; "):
+            methods, _, path = endpoint.rpartition(" ")
+            known |= {(path, method.lower()) for method in methods.split(", ") if method != "HEAD"}
+    described = {(path, method) for path, item in document["paths"].items() for method in item if method != "servers"}
+    assert described == known
