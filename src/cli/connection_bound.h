@@ -16,9 +16,14 @@ class ConnectionBound {
  public:
   explicit ConnectionBound(int64_t most) : most_(most) {}
 
-  // False when there are as many as there may be. One locked add.
-  bool Take() {
-    if (open_.fetch_add(1, std::memory_order_relaxed) < most_.load(std::memory_order_relaxed))
+  // So many more may be open on the doors of operators: clients that fill the others do not keep
+  // health probes, scrapes and reloads out.
+  static constexpr int64_t kForOperators = 64;
+
+  // False when there are as many as there may be, `more` besides the bound. One locked add.
+  bool Take(int64_t more = 0) {
+    if (open_.fetch_add(1, std::memory_order_relaxed) <
+        most_.load(std::memory_order_relaxed) + more)
       return true;
     GiveBack();
     return false;

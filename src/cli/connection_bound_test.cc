@@ -16,6 +16,15 @@ TEST(ConnectionBound, NoMoreThanTheMostAreOpen) {
   EXPECT_EQ(bound.open(), 2);
 }
 
+TEST(ConnectionBound, Case59_AFullGatewayKeepsNoProbeOut) {
+  ConnectionBound bound(1);
+  EXPECT_TRUE(bound.Take());
+  EXPECT_FALSE(bound.Take());
+  for (int64_t i = 0; i < ConnectionBound::kForOperators; ++i)
+    EXPECT_TRUE(bound.Take(ConnectionBound::kForOperators));
+  EXPECT_FALSE(bound.Take(ConnectionBound::kForOperators));
+}
+
 TEST(ConnectionBound, ALoweredBoundWaitsForTheOpenOnes) {
   ConnectionBound bound(2);
   EXPECT_TRUE(bound.Take());
