@@ -27,8 +27,10 @@ void AddValidate(CLI::App& app, int& exit_code) {
       exit_code = kExitFailure;
       return;
     }
-    for (const policy::ConfigError& warning : policy->warnings()) {
-      std::cerr << "warning: " << policy::ToString(warning) << "\n";
+    if (*json) {  // The policy in words says its warnings itself.
+      for (const policy::ConfigError& warning : policy->warnings()) {
+        std::cerr << "warning: " << policy::ToString(warning) << "\n";
+      }
     }
     std::string text = *json ? policy::ToJson(*policy) : policy::Describe(*policy);
     if (!text.ends_with('\n')) text += '\n';
