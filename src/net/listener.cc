@@ -37,9 +37,30 @@ void RemoveStaleFile(const Endpoint& endpoint) {
   close(probe);
 }
 
+// SO_REUSEPORT, which the loops of one process need, would let a second process of the same user
+// share the port without a word, and every limit would then count twice. A bind without it fails
+// while anybody listens there.
+Result<void> RefuseSecondProcess(const Endpoint& endpoint) {
+  if (endpoint.is_unix() || endpoint.port() == 0) return {};
+  const int probe = socket(endpoint.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return Failed(endpoint);
+  const int on = 1;
+  setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  Result<void> free;
+  if (bind(probe, endpoint.address(), endpoint.length()) < 0) free = Failed(endpoint);
+  close(probe);
+  return free;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const Endpoint& endpoint,
+                                                 OnAccept on_accept) {
+  if (auto free = RefuseSecondProcess(endpoint); !free) return std::unexpected(free.error());
+  return Bind(loop, endpoint, std::move(on_accept));
+}
+
+Result<std::unique_ptr<Listener>> Listener::Bind(EventLoop& loop, const Endpoint& endpoint,
                                                  OnAccept on_accept) {
   const int fd = socket(endpoint.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(endpoint);
@@ -70,7 +91,7 @@ Result<std::unique_ptr<Listener>> Listener::Open(EventLoop& loop, const Endpoint
 }
 
 Result<std::unique_ptr<Listener>> Listener::Share(EventLoop& loop, OnAccept on_accept) const {
-  if (!endpoint_.is_unix()) return Open(loop, endpoint_, std::move(on_accept));
+  if (!endpoint_.is_unix()) return Bind(loop, endpoint_, std::move(on_accept));
   const int fd = dup(fd_);
   if (fd < 0) return Failed(endpoint_);
   std::unique_ptr<Listener> listener(new Listener(loop, fd, endpoint_, std::move(on_accept)));

@@ -36,6 +36,8 @@ class Listener final : private FdWatcher {
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
+  static Result<std::unique_ptr<Listener>> Bind(EventLoop& loop, const Endpoint& endpoint,
+                                                OnAccept on_accept);
   Listener(EventLoop& loop, int fd, const Endpoint& endpoint, OnAccept on_accept);
   void OnEvents(uint32_t events) override;
   void PauseAccepting();

@@ -184,6 +184,20 @@ TEST(Stream, UnixSocketsWork) {
   fixture.RunTask(scenario(fixture.loop()));
 }
 
+TEST(Listener, OneAddressIsForOneServerButForAllOfItsLoops) {
+  LoopFixture fixture;
+  const auto ignore = [](std::unique_ptr<Stream>) {};
+  auto first =
+      Listener::Open(fixture.loop(), Endpoint::Parse("127.0.0.1:0").value(), ignore).value();
+  auto shared = first->Share(fixture.loop(), ignore);
+  EXPECT_TRUE(shared.has_value());
+  auto second = Listener::Open(fixture.loop(), first->endpoint(), ignore);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_TRUE(second.error().message.starts_with(first->endpoint().ToString() +
+                                                 ": Address already in use; "))
+      << second.error().message;
+}
+
 TEST(Connect, SaysWhenThePeerRefuses) {
   LoopFixture fixture;
   auto scenario = [](EventLoop& loop) -> Task<void> {
