@@ -48,9 +48,10 @@ class TickBucket {
     const int64_t now = now_ns * q_;
     const int64_t base = std::max(*tat, now);
     if (cost == 0) return Allowed(base - now);
+    if (cost > burst_) [[unlikely]]
+      return Denied(cost, base - now);  // Before the product, which might not fit.
     const int64_t next = base + cost * p_;
-    if (cost > burst_ || next - now > tau_) [[unlikely]]
-      return Denied(cost, base - now);
+    if (next - now > tau_) return Denied(cost, base - now);
     *tat = next;
     if (receipt != nullptr) *receipt = {next, 0, now_ns};
     return Allowed(next - now);
@@ -58,9 +59,10 @@ class TickBucket {
 
   // Charge without its report: whether `cost` > 0 passes, and then *tat moves on.
   bool Take(int64_t* tat, int64_t cost, int64_t now_ns) const {
+    if (cost > burst_) return false;
     const int64_t now = now_ns * q_;
     const int64_t next = std::max(*tat, now) + cost * p_;
-    if (cost > burst_ || next - now > tau_) return false;
+    if (next - now > tau_) return false;
     *tat = next;
     return true;
   }
