@@ -63,8 +63,7 @@ const net::Endpoint* Shard::EndpointOf(metrics::Door door) const {
 }
 
 void Shard::Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream) {
-  const bool operators =
-      plan.door == metrics::Door::kOps || plan.door == metrics::Door::kAdmin;
+  const bool operators = plan.door == metrics::Door::kOps || plan.door == metrics::Door::kAdmin;
   if (!options_.bound->Take(operators ? ConnectionBound::kForOperators : 0)) {
     options_.refused[static_cast<size_t>(plan.door)].Add(index_);
     return;  // Closes it.

@@ -124,8 +124,7 @@ void AppendHead(const Call& call, Framing framing, wire::Buffer& out) {
 // The end of a chunked body, with the trailers that pass.
 void AppendEnd(Call& call) {
   std::vector<http1::HeaderField> trailers = call.answer_body.trailers();
-  std::erase_if(trailers,
-                [](const http1::HeaderField& field) { return IsLimitField(field.name); });
+  std::erase_if(trailers, [](const http1::HeaderField& field) { return IsLimitField(field.name); });
   http1::ChunkedWriter::AppendEnd(call.out, trailers);
 }
 

@@ -280,11 +280,11 @@ routes: [{match: {path: /v1/*}, upstream: ai, rewrite: {prefix: /openai/v1}}]
 )");
   world.Run([&]() -> Task<void> {
     RawClient client(world);
-    const Answer answer = co_await client.Ask(
-        Get("/v1/models?x=1",
-            "Authorization: Bearer mine\r\nx-api-key: mine\r\napi-key: mine\r\nX-Extra: mine\r\n"
-            "X_Extra: mine\r\nX_Api_Key: mine\r\nX_Forwarded_For: mine\r\nTransfer_Encoding: mine\r\n"
-            "X_Other: yours\r\n"));
+    const Answer answer = co_await client.Ask(Get(
+        "/v1/models?x=1",
+        "Authorization: Bearer mine\r\nx-api-key: mine\r\napi-key: mine\r\nX-Extra: mine\r\n"
+        "X_Extra: mine\r\nX_Api_Key: mine\r\nX_Forwarded_For: mine\r\nTransfer_Encoding: mine\r\n"
+        "X_Other: yours\r\n"));
     EXPECT_EQ(answer.status, 200);
     const Message& sent = world.upstream().requests.at(0);
     EXPECT_TRUE(sent.head.starts_with("GET /base/openai/v1/models?x=1 HTTP/1.1\r\n")) << sent.head;

@@ -281,8 +281,8 @@ bool MemoryStore::SettleAcross(const core::Meter& from, const core::Meter& to, K
   if (delta > 0) {
     delta = RefundAcross(from, to, receipt, delta, now.mono_ns);
     if (delta <= 0) return false;
-    receipt = WithBucket(
-        to, [&](const auto& bucket) { return bucket.ReceiptFor(delta, now.mono_ns); });
+    receipt =
+        WithBucket(to, [&](const auto& bucket) { return bucket.ReceiptFor(delta, now.mono_ns); });
   }
   return to.packed() ? SettlePacked(to, key, receipt, delta, now)
                      : SettleWide(to, key, receipt, delta, now);

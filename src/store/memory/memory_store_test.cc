@@ -124,7 +124,8 @@ TEST(MemoryStoreTest, Case85_AFasterRateHasRefilledWhatASettleGivesBack) {
   for (const int64_t fast_units : {18'000, 17'999}) {  // With one word of state, and with two.
     MemoryStore store({.max_keys = 10});
     const auto meter = [&](int64_t units) {
-      return *store.Intern({.rate = {.units = units, .period = std::chrono::hours(1), .burst = 10}});
+      return *store.Intern(
+          {.rate = {.units = units, .period = std::chrono::hours(1), .burst = 10}});
     };
     const core::Meter *slow = meter(60), *fast = meter(fast_units);
     ASSERT_EQ(fast->packed(), fast_units == 18'000);

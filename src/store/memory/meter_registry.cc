@@ -49,8 +49,7 @@ MeterRegistry::MeterRegistry()
       index_(std::make_unique<Index>()) {}
 MeterRegistry::~MeterRegistry() = default;
 
-Result<const core::Meter*> MeterRegistry::Intern(const core::MeterSpec& raw,
-                                                   int meters_max) {
+Result<const core::Meter*> MeterRegistry::Intern(const core::MeterSpec& raw, int meters_max) {
   const core::MeterSpec spec = Canonical(raw);
   {
     const std::shared_lock lock(index_->mutex);

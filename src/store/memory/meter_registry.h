@@ -25,8 +25,8 @@ class MeterRegistry {
   MeterRegistry();
   ~MeterRegistry();
 
-  // Equal specs give the same meter. kInvalidArgument, or kResourceExhausted after `meters_max`. May
-  // allocate and wait.
+  // Equal specs give the same meter. kInvalidArgument, or kResourceExhausted after `meters_max`.
+  // May allocate and wait.
   Result<const core::Meter*> Intern(const core::MeterSpec& spec, int meters_max = kMaxMeters);
 
   // REQUIRES: an id that Intern gave out. Acquire pairs with the release in Intern: whoever read
