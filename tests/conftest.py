@@ -82,7 +82,7 @@ def start_upstream(started):
 def fake_clock(tmp_path):
     """A clock that stands still until it is moved; pass `env=fake_clock.env` to start_weir."""
     if not FakeClock.available():
-        pytest.skip("libfaketime is not installed (Debian package faketime)")
+        pytest.fail("libfaketime is not installed (Debian package faketime)")
     return FakeClock(tmp_path / "clock")
 
 
