@@ -35,12 +35,15 @@ KeyHasher KeyHasher::Random() {
 #endif
   KeyHasher hasher;
   hasher.start_.state_ = Block{RandomWord(), RandomWord()};
+  hasher.start_.odd_lane_ = Block{RandomWord(), RandomWord()};
   return hasher;
 }
 
 KeyHasher::KeyHasher(uint64_t seed) {
-  const uint64_t low = Spread(&seed);
-  start_.state_ = Block{low, Spread(&seed)};
+  for (Block* secret : {&start_.state_, &start_.odd_lane_}) {
+    const uint64_t low = Spread(&seed);
+    *secret = Block{low, Spread(&seed)};
+  }
 }
 
 }  // namespace weir::base

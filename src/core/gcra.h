@@ -59,7 +59,7 @@ class TickBucket {
 
   // Charge without its report: whether `cost` > 0 passes, and then *tat moves on.
   bool Take(int64_t* tat, int64_t cost, int64_t now_ns) const {
-    if (cost > burst_) return false;
+    if (cost > 1 && cost > burst_) return false;  // A burst is 1 at least.
     const int64_t now = now_ns * q_;
     const int64_t next = std::max(*tat, now) + cost * p_;
     if (next - now > tau_) return false;

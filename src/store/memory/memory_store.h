@@ -74,10 +74,10 @@ class MemoryStore {
         *next = state;
         return allowed = bucket.Take(next, cost, now.mono_ns);
       };
-      if (narrow_.Update(meter, key, now, step) == NarrowTable::Found::kYes) [[likely]]
+      if (narrow_.UpdateAtHome(meter, key, step)) [[likely]]
         return allowed;
     }
-    return AllowAbsent(meter, key, cost, now);
+    return AllowAnywhere(meter, key, cost, now);
   }
 
   // Starts loading what Decide will read for this charge: with a batch at hand, call it some
@@ -134,7 +134,8 @@ class MemoryStore {
     outcome->charged = outcome->step.allowed && charge.cost > 0;
   }
   Result<const core::Meter*> Intern(const core::MeterSpec& spec, int meters_max);
-  bool AllowAbsent(const core::Meter& meter, Key128 key, int64_t cost, core::Now now);
+  [[gnu::cold]] bool AllowAnywhere(const core::Meter& meter, Key128 key, int64_t cost,
+                                   core::Now now);
   void ChargeAbsentPacked(const Charge& charge, Outcome* outcome, core::Now now);
   bool MakeRoom(NarrowTable::Inserted why, Key128 key, core::Now now);
   void AnswerFull(const Charge& charge, Outcome* outcome) const;

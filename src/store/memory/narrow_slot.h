@@ -36,9 +36,20 @@ struct alignas(16) Word {
 // Sequentially consistent: a full barrier on x86 (lock cmpxchg16b). The table's proof needs it of
 // insertions.
 inline bool CasSlot(Word* slot, Word expected, Word desired) {
+#if defined(__x86_64__) && !defined(WEIR_THREAD_SANITIZER)
+  // The builtin takes its operands through the stack, and the locked instruction waits for those
+  // stores.
+  bool swapped;
+  asm volatile("lock cmpxchg16b %1"
+               : "=@ccz"(swapped), "+m"(*slot), "+a"(expected.tag), "+d"(expected.state)
+               : "b"(desired.tag), "c"(desired.state)
+               : "memory");
+  return swapped;
+#else
   return __sync_bool_compare_and_swap(reinterpret_cast<core::Uint128*>(slot),
                                       std::bit_cast<core::Uint128>(expected),
                                       std::bit_cast<core::Uint128>(desired));
+#endif
 }
 
 // True where an aligned 16-byte SSE load is one access: Intel's and AMD's manuals promise it for
@@ -62,13 +73,20 @@ inline Word LoadSlot(const Word* slot) {
                                   core::Uint128{0}, core::Uint128{0}));
 }
 
+// The state alone, perhaps of another entry than a tag that was read before: good for a
+// compare-and-swap of the whole slot only.
+inline int64_t PeekState(const Word* slot) {
+  return __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+}
+
 // The tag alone. Sequentially consistent, which costs nothing over acquire on x86: a scan after an
 // insertion must see every insertion that came before (invariant 5 of the table).
 inline uint64_t LoadTag(const Word* slot) { return __atomic_load_n(&slot->tag, __ATOMIC_SEQ_CST); }
 
-// Which of four adjacent slots have a tag that equals `tag` in all but its low 16 bits, as a bit
-// mask. Each tag is seen as by LoadTag. Without a branch per slot: which of the four it is cannot
-// be predicted.
+// Which of four adjacent slots have a tag that equals `tag` in all but its low `kIgnoredBits` bits,
+// as a bit mask. Each tag is seen as by LoadTag. Without a branch per slot: which of the four it is
+// cannot be predicted.
+template <int kIgnoredBits>
 inline unsigned MatchTags(const Word* slots, uint64_t tag) {
 #if defined(__x86_64__) && !defined(WEIR_THREAD_SANITIZER)
   // In assembly for the compiler's sake only; each 8-byte half of an aligned vector load is one
@@ -82,15 +100,21 @@ inline unsigned MatchTags(const Word* slots, uint64_t tag) {
       : "=&x"(first), "=&x"(second)
       : "r"(slots)
       : "memory");
-  const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(tag));
-  const __m128i zero = _mm_setzero_si128();
-  first = _mm_cmpeq_epi64(_mm_srli_epi64(_mm_xor_si128(first, wanted), 16), zero);
-  second = _mm_cmpeq_epi64(_mm_srli_epi64(_mm_xor_si128(second, wanted), 16), zero);
-  return static_cast<unsigned>(_mm_movemask_pd(_mm_castsi128_pd(first)) |
-                               _mm_movemask_pd(_mm_castsi128_pd(second)) << 2);
+  __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(tag));
+  if constexpr (kIgnoredBits != 0) {
+    const __m128i zero = _mm_setzero_si128();
+    first = _mm_srli_epi64(_mm_xor_si128(first, wanted), kIgnoredBits);
+    second = _mm_srli_epi64(_mm_xor_si128(second, wanted), kIgnoredBits);
+    wanted = zero;
+  }
+  const __m128i matches =
+      _mm_packs_epi32(_mm_cmpeq_epi64(first, wanted), _mm_cmpeq_epi64(second, wanted));
+  return static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(matches)));
 #else
   unsigned match = 0;
-  for (int i = 0; i < 4; ++i) match |= unsigned{(LoadTag(&slots[i]) ^ tag) >> 16 == 0} << i;
+  for (int i = 0; i < 4; ++i) {
+    match |= unsigned{(LoadTag(&slots[i]) ^ tag) >> kIgnoredBits == 0} << i;
+  }
   return match;
 #endif
 }

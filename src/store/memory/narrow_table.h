@@ -10,7 +10,7 @@
 //
 // Layout. Lines of 64 bytes, each of four slots {tag, state} of 16 bytes, which are replaced only
 // by a 16-byte compare-and-swap. tag = 1 | 46 bits of the key's hash | unverified | 16-bit meter
-// id. A key lives in one of kWindow adjacent lines from its home line on. 32 bytes per key of
+// id. A key lives in one of kWindow adjacent lines from its home line on. 38 bytes per key of
 // max_keys, mapped at construction, touched as keys come.
 //
 // Invariants.
@@ -120,6 +120,27 @@ class NarrowTable {
     }
   }
 
+  // Update where the common case is all that matters: the entry is in its home line and was written
+  // under this very meter. True: done, by one compare-and-swap or, where the step had nothing to
+  // write, by none. False: nothing was done; Update does it. Half the instructions of Update, and so
+  // twice the table lines that a processor loads ahead at once.
+  template <typename StepFn>
+  [[gnu::always_inline]] bool UpdateAtHome(const core::Meter& meter, base::Key128 key,
+                                           StepFn&& step) {
+    const uint64_t tag = VerifiedTag(meter, key);
+    Line* const line = HomeLine(key);
+    const unsigned match = MatchTags<0>(line->slots, tag);
+    if (match == 0) [[unlikely]]
+      return false;
+    Word* const slot = &line->slots[std::countr_zero(match)];
+    const int64_t state = PeekState(slot);
+    int64_t next = state;
+    if (step(state, &next)) [[likely]]
+      return CasSlot(slot, {tag, state}, {tag, next});
+    const Word seen = LoadSlot(slot);  // Of one entry for certain, as an answer needs it.
+    return seen.tag == tag && !step(seen.state, &next);
+  }
+
   // The key's state under `meter`. Writes nothing.
   Found Read(const core::Meter& meter, base::Key128 key, core::Now now, int64_t* state) const;
 
@@ -173,12 +194,12 @@ class NarrowTable {
     const uint64_t tag = HashBits(key);
     Line* line = HomeLine(key);
     for (int i = 0; i < kWindow; ++i, ++line) {
-      const unsigned match = MatchTags(line->slots, tag);
+      const unsigned match = MatchTags<16>(line->slots, tag);
       if (match != 0) [[likely]]
         return &line->slots[std::countr_zero(match)];
       // Every used slot has bits above the low 16 (a tombstone's is kUnverified), so this finds
       // zero slots only.
-      if (MatchTags(line->slots, 0) != 0) return nullptr;  // Invariant 2.
+      if (MatchTags<16>(line->slots, 0) != 0) return nullptr;  // Invariant 2.
     }
     return nullptr;
   }

@@ -11,9 +11,11 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "store/memory/memory_store.h"
 
@@ -25,23 +27,36 @@ constexpr core::MeterSpec Spec() {
           .rate = {.units = 1000, .period = std::chrono::seconds(1), .burst = 1'000'000}};
 }
 
-// 24 bytes, such as a prefix and an id. Written by words: bytes stored one by one would stall the
-// hash's loads and so measure the harness.
+// 24 bytes, such as a prefix and an id.
 struct KeyText {
   uint64_t words[3];
   explicit KeyText(uint64_t id) : words{0x6b3a746e65696c63u, id * 0x9e3779b97f4a7c15u, id} {}
   std::string_view view() const { return {reinterpret_cast<const char*>(words), sizeof(words)}; }
 };
 
-// xorshift: cheap beside what is measured.
-struct Draw {
-  uint64_t state;
-  uint64_t Below(uint64_t bound) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return static_cast<uint64_t>((core::Uint128{state} * bound) >> 64);
+// Keys drawn uniformly from [first, first + count), made before the clock starts and read one after
+// the other, as bytes that a socket brought: a key written just before it is hashed would stall the
+// hash's wide loads on the store buffer, and so measure the harness.
+class Requests {
+ public:
+  Requests(uint64_t first, uint64_t count, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_int_distribution<uint64_t> id(first, first + count - 1);
+    keys_.reserve(kRequests);
+    for (size_t i = 0; i < kRequests; ++i) keys_.emplace_back(id(random));
+    next_ = keys_.data();
+    end_ = next_ + kRequests;
   }
+  std::string_view Next() {
+    if (next_ == end_) next_ -= kRequests;
+    return (next_++)->view();
+  }
+
+ private:
+  static constexpr size_t kRequests = size_t{1} << 21;
+  std::vector<KeyText> keys_;
+  const KeyText* next_;
+  const KeyText* end_;
 };
 
 class WeirTable {
@@ -142,11 +157,11 @@ void BM_Decide(benchmark::State& state) {
   Limiter& limiter = *Fixture<Limiter>::limiter;
   const auto part = static_cast<uint64_t>(state.range(0) / state.threads());
   const uint64_t first = part * static_cast<uint64_t>(state.thread_index());
-  Draw draw{0x9e3779b97f4a7c15u + static_cast<uint64_t>(state.thread_index())};
+  Requests requests(first, part, static_cast<uint64_t>(state.thread_index()));
   int64_t now_ns = 2;
   for (auto _ : state) {
     now_ns += 100;
-    benchmark::DoNotOptimize(limiter.Decide(KeyText(first + draw.Below(part)).view(), now_ns));
+    benchmark::DoNotOptimize(limiter.Decide(requests.Next(), now_ns));
   }
   state.SetItemsProcessed(state.iterations());
   if (state.thread_index() == 0) {
@@ -158,13 +173,11 @@ void BM_Decide(benchmark::State& state) {
 // With the report: what is left, when the quota is full again, when to retry.
 void BM_DecideWithReport(benchmark::State& state) {
   WeirTable& table = *Fixture<WeirTable>::limiter;
-  const auto keys = static_cast<uint64_t>(state.range(0));
-  Draw draw{7};
+  Requests requests(0, static_cast<uint64_t>(state.range(0)), 7);
   int64_t now_ns = 2;
   for (auto _ : state) {
     now_ns += 100;
-    benchmark::DoNotOptimize(
-        table.Decide(table.MakeCharge(KeyText(draw.Below(keys)).view()), now_ns));
+    benchmark::DoNotOptimize(table.Decide(table.MakeCharge(requests.Next()), now_ns));
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -172,14 +185,13 @@ void BM_DecideWithReport(benchmark::State& state) {
 // A batch at hand: load the lines of sixteen keys, then decide them.
 void BM_DecideBatch16(benchmark::State& state) {
   WeirTable& table = *Fixture<WeirTable>::limiter;
-  const auto keys = static_cast<uint64_t>(state.range(0));
-  Draw draw{7};
+  Requests requests(0, static_cast<uint64_t>(state.range(0)), 7);
   int64_t now_ns = 2;
   std::array<Charge, 16> batch;
   for (auto _ : state) {
     now_ns += 1600;
     for (Charge& charge : batch) {
-      charge = table.MakeCharge(KeyText(draw.Below(keys)).view());
+      charge = table.MakeCharge(requests.Next());
       table.Prefetch(charge);
     }
     for (const Charge& charge : batch) benchmark::DoNotOptimize(table.Decide(charge, now_ns));
@@ -187,14 +199,13 @@ void BM_DecideBatch16(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * 16);
 }
 
-// What a decision costs in the harness itself: the key's text and its hash.
+// What a decision costs in the harness itself: to fetch the key, and to hash it.
 void BM_KeyAndHash(benchmark::State& state) {
   const base::KeyHasher hasher(42);
   const base::KeyHasher::State limit = hasher.Begin("per-client");
-  Draw draw{7};
+  Requests requests(0, 1000, 7);
   for (auto _ : state) {
-    const KeyText text(draw.Below(1000));
-    benchmark::DoNotOptimize(base::KeyHasher::State(limit).Add(text.view()).Finish());
+    benchmark::DoNotOptimize(base::KeyHasher::State(limit).Add(requests.Next()).Finish());
   }
 }
 BENCHMARK(BM_KeyAndHash);
