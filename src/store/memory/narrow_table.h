@@ -122,8 +122,8 @@ class NarrowTable {
 
   // Update where the common case is all that matters: the entry is in its home line and was written
   // under this very meter. True: done, by one compare-and-swap or, where the step had nothing to
-  // write, by none. False: nothing was done; Update does it. Half the instructions of Update, and so
-  // twice the table lines that a processor loads ahead at once.
+  // write, by none. False: nothing was done; Update does it. Half the instructions of Update, and
+  // so twice the table lines that a processor loads ahead at once.
   template <typename StepFn>
   [[gnu::always_inline]] bool UpdateAtHome(const core::Meter& meter, base::Key128 key,
                                            StepFn&& step) {
