@@ -54,6 +54,26 @@ TEST(MemoryStoreStressTest, RacingFirstCallsPassALimitOfOneOnce) {
   EXPECT_EQ(store.TrackedKeys({}), static_cast<int64_t>(kRounds));
 }
 
+// The report-free door and the full one charge the same counters, whoever comes first.
+TEST(MemoryStoreStressTest, AllowAndDecideTogetherPassExactlyTheLimit) {
+  constexpr uint64_t kKeys = 50;
+  constexpr int64_t kLimit = 300;
+  constexpr int kCallsPerKey = 200;  // Of each thread: more than the limit altogether.
+  MemoryStore store({.max_keys = kKeys});
+  const core::Meter* meter = *store.Intern(Bucket(kLimit));
+  std::vector<std::atomic<int64_t>> passed(kKeys);
+  OnThreads([&](int thread) {
+    for (int call = 0; call < kCallsPerKey; ++call) {
+      for (uint64_t key = 0; key < kKeys; ++key) {
+        const bool bare = (call + thread) % 2 == 0;
+        passed[key] +=
+            bare ? store.Allow(*meter, KeyOf(key), 1, {}) : Take(&store, meter, KeyOf(key));
+      }
+    }
+  });
+  for (uint64_t key = 0; key < kKeys; ++key) EXPECT_EQ(passed[key], kLimit) << key;
+}
+
 // Exhausted entries stay while others around them are made, expire, and are replaced by newcomers.
 TEST(MemoryStoreStressTest, EvictionNeverFreesAnExhaustedKey) {
   constexpr int kKept = 8;
