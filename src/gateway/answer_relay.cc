@@ -16,7 +16,6 @@ using http1::BodyKind;
 using http1::FieldId;
 
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kStreamReadBytes = 4 * 1024;  // Events are short, and their streams many and long.
 constexpr size_t kCopyBytes =
     8 * 1024;  // Up to here copying a body behind its head is cheaper than a second piece.
 
@@ -191,12 +190,6 @@ Task<RelayEnd> RelayAnswer(LoopState& state, Client& client, Call& call, net::St
     CountStream(state, call);
   call.answer_body.Start(call.answer.body, call.answer.content_length);
   call.upstream_in.Consume(head_bytes);  // The views in call.answer end here.
-  if (call.streaming) {
-    wire::Buffer smaller(kStreamReadBytes);
-    smaller.Append(call.upstream_in.View());
-    call.upstream_in = std::move(smaller);
-  }
-  const size_t read_bytes = call.streaming ? kStreamReadBytes : kReadBytes;
 
   for (;;) {
     Pump pump = PumpBody(call, framing);
@@ -212,8 +205,8 @@ Task<RelayEnd> RelayAnswer(LoopState& state, Client& client, Call& call, net::St
     const int64_t wait_ns = call.view->timeouts.between_bytes_ns;
     upstream.SetReadDeadline(std::min(
         call.deadline_ns, wait_ns > 0 ? state.loop().now_ns() + wait_ns : net::kNoDeadline));
-    char* const room = call.upstream_in.Prepare(read_bytes);
-    const net::IoResult got = co_await upstream.Read({room, read_bytes});
+    char* const room = call.upstream_in.Prepare(kReadBytes);
+    const net::IoResult got = co_await upstream.Read({room, kReadBytes});
     if (got.ok()) {
       call.upstream_in.Commit(got.bytes);
       continue;
