@@ -124,14 +124,6 @@ bool MemoryStore::MakeRoom(Inserted why, Key128 key, core::Now now) {
 }
 
 bool MemoryStore::AllowAnywhere(const core::Meter& meter, Key128 key, int64_t cost, core::Now now) {
-  if (meter.form() == Form::kTickBucket) {
-    bool allowed = false;
-    const auto step = [&](int64_t state, int64_t* next) {
-      *next = state;
-      return allowed = meter.tick_bucket().Take(next, cost, now.mono_ns);
-    };
-    if (narrow_.Update(meter, key, now, step) == Found::kYes) return allowed;
-  }
   const Charge charge{.meter = &meter, .key = key, .cost = cost};
   Outcome outcome;
   return Decide({&charge, 1}, {&outcome, 1}, now, Mode::kCharge);

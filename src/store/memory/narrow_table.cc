@@ -37,7 +37,7 @@ struct NarrowTable::Scan {
 
 NarrowTable::NarrowTable(int64_t max_keys, KeyBudget* budget, const MeterRegistry* meters)
     : budget_(budget), meters_(meters) {
-  // 5 in 12 slots used at most: one key in 50 is not in its home line, and each of those costs a
+  // 5 in 12 slots used at most: one key in 43 is not in its home line, and each of those costs a
   // mispredicted branch behind a cache miss. A small table is one window, so that every entry is in
   // everybody's reach.
   const size_t lines = static_cast<size_t>(max_keys) * 3 / 5 + 1;
