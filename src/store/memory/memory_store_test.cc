@@ -54,6 +54,34 @@ class StoreLimiter {
   unsigned calls_ = 0;
 };
 
+// Allow is Decide without the report: the same answers over the same calls, and the same state
+// after them, costs included whose product with the interval wraps to nothing (2^44 * 2^20).
+TEST(MemoryStoreTest, AllowSaysWhatDecideSays) {
+  for (const int64_t burst : {1, 3}) {
+    MemoryStore bare({.max_keys = 10});
+    MemoryStore full({.max_keys = 10});
+    const core::MeterSpec spec{
+        .rate = {.units = 1, .period = std::chrono::nanoseconds(1 << 20), .burst = burst}};
+    const core::Meter* bare_meter = *bare.Intern(spec);
+    const core::Meter* full_meter = *full.Intern(spec);
+    ASSERT_EQ(bare_meter->form(), core::Form::kTickBucket);
+    int allowed = 0;
+    for (int64_t call = 0; call < 200; ++call) {
+      const core::Now now{.mono_ns = call * 300'000};  // 3.5 calls an interval.
+      const int64_t cost = call % 5 == 4 ? int64_t{1} << 44 : 1 + call % 2;
+      const Charge charge{.meter = full_meter, .key = {1, 2}, .cost = cost};
+      Outcome outcome;
+      const bool decided = full.Decide({&charge, 1}, {&outcome, 1}, now, Mode::kCharge);
+      ASSERT_EQ(bare.Allow(*bare_meter, {1, 2}, cost, now), decided) << call;
+      ASSERT_EQ(bare.Peek(*bare_meter, {1, 2}, 0, now).reset_after_ns,
+                full.Peek(*full_meter, {1, 2}, 0, now).reset_after_ns);
+      allowed += decided ? 1 : 0;
+    }
+    EXPECT_GT(allowed, 10);
+    EXPECT_LT(allowed, 190);
+  }
+}
+
 TEST(MemoryStorePropertyTest, EveryAlgorithmIsTheModel) {
   EXPECT_TRUE(rc::check("store", [](const ModelOps& ops, uint64_t pick) {
     constexpr Algorithm kAlgorithms[] = {Algorithm::kTokenBucket, Algorithm::kSlidingWindow,
