@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <ctime>
 #include <limits>
@@ -17,6 +19,31 @@ namespace {
 
 constexpr int64_t kSweepPeriodNs = 50'000'000;
 constexpr int64_t kForeverNs = std::numeric_limits<int64_t>::max();
+
+// epoll_wait counts in milliseconds: rounded up, since waking early for a timer would spin.
+int WaitForMillis(int epoll_fd, epoll_event* events, int room, int64_t wait_ns) {
+  constexpr int64_t kNsPerMs = 1'000'000;
+  const int64_t wait_ms = wait_ns / kNsPerMs + (wait_ns % kNsPerMs != 0);
+  return epoll_wait(
+      epoll_fd, events, room,
+      wait_ns == kForeverNs ? -1 : static_cast<int>(std::min<int64_t>(wait_ms, INT_MAX)));
+}
+
+// epoll_pwait2 counts in nanoseconds, and is there since Linux 5.11.
+int WaitForEvents(int epoll_fd, epoll_event* events, int room, int64_t wait_ns) {
+  static std::atomic<bool> missing = false;
+  if (missing.load(std::memory_order_relaxed))
+    return WaitForMillis(epoll_fd, events, room, wait_ns);
+  const timespec timeout{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
+  const timespec* const bound = wait_ns == kForeverNs ? nullptr : &timeout;
+  const int count = epoll_pwait2(epoll_fd, events, room, bound, nullptr);
+  // EPERM: what a sandbox's filter of system calls says to one that it does not know.
+  if (count < 0 && (errno == ENOSYS || errno == EPERM)) {
+    missing.store(true, std::memory_order_relaxed);
+    return WaitForMillis(epoll_fd, events, room, wait_ns);
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -160,18 +187,12 @@ int64_t EventLoop::NextWakeNs() const {
 
 void EventLoop::Wait() {
   const int64_t wake_ns = NextWakeNs();
-  timespec timeout{};
-  timespec* bound = nullptr;
-  if (wake_ns != kForeverNs) {
-    // Asked of the clock, not of the tick: long ticks must not delay timers further.
-    const int64_t wait_ns = std::max<int64_t>(0, wake_ns - clock_.MonotonicNs());
-    timeout.tv_sec = wait_ns / 1'000'000'000;
-    timeout.tv_nsec = wait_ns % 1'000'000'000;
-    bound = &timeout;
-  }
+  // Asked of the clock, not of the tick: long ticks must not delay timers further.
+  const int64_t wait_ns =
+      wake_ns == kForeverNs ? kForeverNs : std::max<int64_t>(0, wake_ns - clock_.MonotonicNs());
+  const int room = static_cast<int>(batch_.size());
   batch_next_ = 0;
-  batch_size_ =
-      epoll_pwait2(epoll_fd_, batch_.data(), static_cast<int>(batch_.size()), bound, nullptr);
+  batch_size_ = WaitForEvents(epoll_fd_, batch_.data(), room, wait_ns);
   if (batch_size_ < 0) batch_size_ = 0;  // EINTR
   ReadClock();
 }

@@ -1,7 +1,16 @@
 #include "net/event_loop.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -47,6 +56,45 @@ TEST(EventLoop, PostedWorkRunsInOrderOnTheLoopsThread) {
   fixture.RunTask(scenario(fixture.loop(), ran));
   ASSERT_EQ(ran.size(), 1000u);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(ran[i], i);
+}
+
+// Makes the kernel refuse epoll_pwait2 with `error` for the rest of this process, as one before
+// Linux 5.11 does.
+void RefuseEpollPwait2(int error) {
+  constexpr auto kRefuse = [](int code) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(code); };
+  std::array<sock_filter, 4> filter{
+      sock_filter(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))),
+      sock_filter(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1)),
+      sock_filter(BPF_STMT(BPF_RET | BPF_K, kRefuse(error))),
+      sock_filter(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)),
+  };
+  const sock_fprog program{.len = filter.size(), .filter = filter.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) std::_Exit(3);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) std::_Exit(3);
+  if (syscall(SYS_epoll_pwait2, -1, nullptr, 0, nullptr, nullptr, 0) != -1 || errno != error) {
+    std::_Exit(4);
+  }
+}
+
+TEST(EventLoop, RunsWhereTheKernelHasNoEpollPwait2) {
+  for (const int error : {ENOSYS, EPERM}) {
+    const auto run = [error] {
+      alarm(20);  // A loop that hears nothing would wait for ever.
+      RefuseEpollPwait2(error);
+      LoopFixture fixture;
+      auto scenario = [](EventLoop& loop) -> Task<void> {
+        const int64_t start_ns = loop.clock().MonotonicNs();
+        Event posted(loop);
+        loop.Post([&] { posted.Set(); });
+        co_await posted.Wait();
+        co_await loop.SleepFor(2 * kMs + 1);
+        if (loop.clock().MonotonicNs() - start_ns <= 2 * kMs) std::_Exit(5);
+      };
+      fixture.RunTask(scenario(fixture.loop()));
+      std::_Exit(0);
+    };
+    EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
+  }
 }
 
 TEST(Event, WaitUntilSaysWhetherItWasSet) {
