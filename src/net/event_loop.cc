@@ -126,6 +126,7 @@ void EventLoop::Run() {
   ReadClock();
   while (!stopping_) {
     RunReady();
+    RunTickEnd();
     Wait();
     while (batch_next_ < batch_size_) {
       const epoll_event& event = batch_[batch_next_++];
@@ -175,6 +176,13 @@ void EventLoop::RunReady() {
     resuming_.swap(ready_);
     for (const std::coroutine_handle<> coroutine : resuming_) coroutine.resume();
     resuming_.clear();
+  }
+}
+
+void EventLoop::RunTickEnd() {
+  while (!at_tick_end_.empty()) {
+    ready_.swap(at_tick_end_);
+    RunReady();
   }
 }
 

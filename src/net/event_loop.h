@@ -93,6 +93,9 @@ class EventLoop {
   // Resumes `coroutine` later in this tick. Never resumes inside the caller.
   void ResumeSoon(std::coroutine_handle<> coroutine) { ready_.push_back(coroutine); }
 
+  // Pauses the awaiting coroutine until all else of this tick has run: what came up in the tick can
+  // then leave together, in one write or one batch.
+  auto TickEnd();
   // Pauses the awaiting coroutine.
   auto SleepUntil(int64_t deadline_ns);
   auto SleepFor(int64_t duration_ns);
@@ -114,6 +117,7 @@ class EventLoop {
   void Wait();
   void RunMailbox();
   void RunReady();
+  void RunTickEnd();
   void RunTimers();
   void SweepDeadlines();
 
@@ -130,6 +134,7 @@ class EventLoop {
 
   std::vector<std::coroutine_handle<>> ready_;
   std::vector<std::coroutine_handle<>> resuming_;
+  std::vector<std::coroutine_handle<>> at_tick_end_;
   std::set<std::pair<int64_t, Timer*>> timers_;
   Stream* streams_ = nullptr;  // Intrusive list, swept for deadlines.
   int64_t next_sweep_ns_ = 0;
@@ -154,7 +159,15 @@ struct SleepAwaiter {
   }
   void await_resume() const noexcept {}
 };
+struct TickEndAwaiter {
+  std::vector<std::coroutine_handle<>>& waiting;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) { waiting.push_back(caller); }
+  void await_resume() const noexcept {}
+};
 }  // namespace loop_detail
+
+inline auto EventLoop::TickEnd() { return loop_detail::TickEndAwaiter{at_tick_end_}; }
 
 inline auto EventLoop::SleepUntil(int64_t deadline_ns) {
   return loop_detail::SleepAwaiter{*this, deadline_ns, std::nullopt};

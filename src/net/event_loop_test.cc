@@ -41,6 +41,32 @@ TEST(EventLoop, TimersFireInOrderOfTheirDeadlines) {
   EXPECT_EQ(fired, (std::vector<int>{1, 2}));
 }
 
+TEST(EventLoop, TickEndComesAfterAllElseOfTheTick) {
+  LoopFixture fixture;
+  std::vector<int> order;
+  auto late = [](EventLoop& loop, std::vector<int>& ran) -> Task<void> {
+    co_await loop.TickEnd();
+    ran.push_back(9);
+  };
+  auto scenario = [&late](EventLoop& loop, std::vector<int>& ran) -> Task<void> {
+    Event all_ran(loop);
+    loop.Post([&] {
+      loop.Spawn(late(loop, ran));
+      ran.push_back(1);
+    });
+    loop.Post([&] {
+      ran.push_back(2);
+      all_ran.Set();
+    });
+    co_await all_ran.Wait();
+    ran.push_back(3);
+    co_await loop.TickEnd();
+    ran.push_back(10);
+  };
+  fixture.RunTask(scenario(fixture.loop(), order));
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 9, 10}));
+}
+
 TEST(EventLoop, PostedWorkRunsInOrderOnTheLoopsThread) {
   LoopFixture fixture;
   std::vector<int> ran;
