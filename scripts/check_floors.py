@@ -13,6 +13,8 @@ FLOORS = [
     ["base"],
     ["core", "wire", "metrics"],
     ["policy", "identity", "store", "net"],
+    ["redis"],
+    ["shared_store"],
     ["decide"],
     ["answers"],
     ["doors", "gateway"],
