@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "wire/resp/value.h"
@@ -47,7 +48,7 @@ class ReplyParser {
   std::string_view fault() const { return fault_; }
 
   // Whether a reply has begun and not ended.
-  bool in_reply() const { return !open_.empty() || step_ != Step::kLine || !line_.empty(); }
+  bool in_reply() const { return !whole_ && (items_ > 0 || !line_.empty()); }
 
  private:
   enum class Step : uint8_t { kLine, kBulk, kBulkEnd, kBroken };
@@ -65,7 +66,7 @@ class ReplyParser {
   bool BeginList(char type, std::string_view count);
   bool FinishString();
   bool CountBytes(size_t bytes);
-  // A value is whole: puts it where it belongs. True when that ends the reply.
+  // A value is whole: puts it where it belongs; root_ when that ends the reply. True always.
   bool Place(Value value);
 
   const ReplyLimits limits_;
