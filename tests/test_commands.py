@@ -142,7 +142,6 @@ def test_case66_an_unknown_kind_of_identity_is_a_load_error(weir_command, tmp_pa
 @pytest.mark.parametrize(
     "section",
     [
-        {"store": {"kind": "redis", "url": "redis://127.0.0.1:6379/0"}},
         {"listen": {"resp": "127.0.0.1:0"}},
         {"listen": {"grpc": "127.0.0.1:0"}},
     ],
@@ -150,7 +149,7 @@ def test_case66_an_unknown_kind_of_identity_is_a_load_error(weir_command, tmp_pa
 def test_what_is_not_built_yet_is_refused_clearly(weir_command, tmp_path, section):
     run = weir_command("validate", write(tmp_path, make_config(**section)))
     assert run.returncode == 1
-    name = "redis" if "store" in section else next(iter(section["listen"]))
+    name = next(iter(section["listen"]))
     assert name in run.stderr
 
 

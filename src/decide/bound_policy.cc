@@ -1,6 +1,7 @@
 #include "decide/bound_policy.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -119,6 +120,15 @@ RateFigures RateFigures::Of(const core::MeterSpec& spec) {
   return {.quota = quota,
           .window_s = core::Clamp64(core::CeilDiv(window_ns, kSecondNs)),
           .interval_ns = bucket && period_ns % units == 0 ? period_ns / units : 0};
+}
+
+base::Key128 BoundLimit::SharedKeyOf(int variant, const policy::Attributes& call,
+                                     const base::HmacKeys& keys) const {
+  std::array<std::string_view, 1 + policy::Policy::kMaxPer> parts;
+  parts[0] = limit->variants[static_cast<size_t>(variant)].identity;
+  size_t count = 1;
+  for (const int attribute : limit->per) parts[count++] = call.Get(attribute);
+  return keys.Of({parts.data(), count});
 }
 
 int BoundLimit::VariantByOverrides(const policy::Attributes& call) const {

@@ -44,7 +44,19 @@ Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
       secret.empty() ? IdHasher::CreateRandom() : IdHasher::Create(secret.Reveal());
   if (!ids) return std::unexpected(ids.error());
   options.shards = std::max<size_t>(options.shards, 1);
+  const bool wants_shared = options.policy->config().store.kind == policy::StoreKind::kRedis;
+  if (wants_shared != options.shared) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     wants_shared
+                         ? "store.kind: this program counts in process only; write `memory`"
+                         : "store.kind: this program was started for a shared store");
+  }
   auto impl = std::make_unique<Impl>(std::move(options), std::move(*ids));
+  if (wants_shared) {
+    Result<base::HmacKeys> keys = base::HmacKeys::Create(secret.Reveal());
+    if (!keys) return std::unexpected(keys.error());
+    impl->shared_keys.emplace(std::move(*keys));
+  }
   auto bound = BoundPolicy::Bind(impl->options.policy, impl->store, impl->metrics, impl->hasher);
   if (!bound) return std::unexpected(bound.error());
   impl->bound = std::move(*bound);
@@ -98,6 +110,7 @@ std::shared_ptr<const policy::Policy> Engine::policy() const {
 }
 
 metrics::WeirMetrics& Engine::metrics() { return impl_->metrics; }
+store::MemoryStore& Engine::local_store() { return impl_->store; }
 
 Result<Engine::AdHocCounters> Engine::PrepareAdHoc(const core::MeterSpec& spec) {
   Result<const core::Meter*> meter = impl_->store.InternForCall(spec);

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/hmac_id.h"
 #include "base/keyed_hash.h"
+#include "base/task.h"
 #include "core/now.h"
 #include "decide/ledger.h"
 #include "decide/verdict.h"
@@ -31,12 +32,15 @@
 #include "policy/policy.h"
 #include "policy/reload.h"
 #include "store/memory/memory_store.h"
+#include "store/shared_store.h"
 #include "weir/result.h"
 
 namespace weir::decide {
 
 // A policy joined to the store's meters, the metrics' series and the identity rules. Immutable.
 struct BoundPolicy;
+struct BoundLimit;
+struct CompiledRule;
 
 struct EngineOptions {
   std::shared_ptr<const policy::Policy> policy;  // Required.
@@ -45,7 +49,10 @@ struct EngineOptions {
   size_t max_reservations =
       1'000'000;         // Beyond: a call that asks for one is refused (kResourceExhausted).
   bool hot_keys = true;  // Counts by client, for /admin/top; 30 ns or so per decision.
-  std::string version;   // For weir_build_info.
+  // The workers come with shared stores, as `store.kind: redis` wants. A policy and a program that
+  // disagree about it are refused.
+  bool shared = false;
+  std::string version;  // For weir_build_info.
 };
 
 class Engine {
@@ -69,6 +76,10 @@ class Engine {
   };
   // kInvalidArgument: the rule does not compile; the message names the field.
   Result<AdHocCounters> PrepareAdHoc(const core::MeterSpec& spec);
+
+  // Counters of this node alone: all of them on the embedded store; beside a shared one its
+  // fallback.
+  store::MemoryStore& local_store();
 
   // The engine's time: monotonic nanoseconds since it was made, as core::Now wants them.
   core::Now NowAt(int64_t clock_mono_ns, int64_t wall_ns) const;
@@ -113,10 +124,20 @@ struct LimitState {
   int64_t quota = 0;
 };
 
+struct Decision;  // decision.h
+class Worker;
+struct EndDecision {
+  Worker* worker;
+  void operator()(Decision* decision) const;
+};
+// A decision under way, from Begin to the last use of its verdict.
+using DecisionPtr = std::unique_ptr<Decision, EndDecision>;
+
 class Worker {
  public:
-  // REQUIRES: shard < the engine's shards, and no other worker has it.
-  Worker(Engine& engine, size_t shard);
+  // REQUIRES: shard < the engine's shards, and no other worker has it. `shared`, not owned, is
+  // there if EngineOptions::shared says so, and must outlive every task of this worker.
+  Worker(Engine& engine, size_t shard, store::SharedStore* shared = nullptr);
   ~Worker();
 
   // The running policy, taken over here when a reload has happened. Ask once at the start of each
@@ -132,6 +153,10 @@ class Worker {
   // The client's id for an API key, as the gateway names it. For attributes.api_key of /v1/check.
   ClientId ApiKeyId(std::string_view api_key);
 
+  // Whether decisions wait for a shared store: then Begin and Finish decide, and Settle, Release,
+  // Renew, Reset and State have their twins that wait. REQUIRES, for each of the others: !waits().
+  bool waits() const { return shared_ != nullptr; }
+
   // Decides one call: all limits that apply, all or nothing. Neither blocks nor allocates in the
   // steady state (a reservation allocates). An error only when a reservation cannot be made.
   Result<const Verdict*> Decide(const policy::Attributes& call, const Costs& costs,
@@ -139,6 +164,13 @@ class Worker {
   // kInvalidArgument: the rule does not compile; the message names the field.
   Result<const Verdict*> DecideAdHoc(const AdHocRule& rule, int64_t cost,
                                      const DecideOptions& options, core::Now now);
+
+  // The same in two steps. Begin reads the call, whose views may go afterwards; Finish asks the
+  // shared store and answers as Decide does. The verdict lives as long as the decision.
+  DecisionPtr Begin(const policy::Attributes& call, const Costs& costs,
+                    const DecideOptions& options, core::Now now);
+  Result<DecisionPtr> BeginAdHoc(const AdHocRule& rule, int64_t cost, const DecideOptions& options);
+  Task<Result<const Verdict*>> Finish(Decision& decision, core::Now now);
 
   // Ends a reservation: for each unit given in `actual`, the reserved amount becomes the actual one
   // (the difference is given back or becomes debt); the others stand as charged; parallel slots are
@@ -151,28 +183,49 @@ class Worker {
   // is gone.
   bool Renew(ReservationId id, int64_t ttl_ns, core::Now now);
 
+  Task<Result<Settled>> SettleShared(ReservationId id, Costs actual, core::Now now);
+  Task<Result<Settled>> ReleaseShared(ReservationId id, core::Now now);
+  Task<bool> RenewShared(ReservationId id, int64_t ttl_ns, core::Now now);
+
   // Forgets the counter of `limit_name` for these attributes. kNotFound: no such limit;
   // kInvalidArgument: an attribute of its `per` is missing.
   Result<void> Reset(std::string_view limit_name, const policy::Attributes& call, core::Now now);
   // Every limit whose `per` the attributes fill, with what is left of it.
   std::vector<LimitState> State(const policy::Attributes& call, core::Now now);
+  // kUnavailable: the store is away.
+  Task<Result<void>> ResetShared(std::string_view limit_name, const policy::Attributes& call);
+  Task<std::vector<LimitState>> StateShared(const policy::Attributes& call, core::Now now);
 
  private:
+  friend struct EndDecision;
   struct Scratch;
   void Refresh();
   void Collect(const policy::Attributes& call, const Costs& costs, const DecideOptions& options,
-               uint64_t lease_id);
-  void AddMissing(size_t limit);
-  void Describe(const DecideOptions& options, core::Now now);
-  void Judge(bool admitted);
+               uint64_t lease_id, Decision& decision);
+  void NameShared(const BoundLimit& limit, int variant, const policy::Attributes& call,
+                  Decision& decision);
+  void CollectRule(const AdHocRule& rule, const CompiledRule& compiled, int64_t cost,
+                   const DecideOptions& options, uint64_t lease_id, Decision& decision);
+  Result<const CompiledRule*> CompileRule(const core::MeterSpec& spec);
+  void Describe(const DecideOptions& options, core::Now now, Decision& decision);
+  static void Judge(bool admitted, Decision& decision);
+  static Reservation ReservationOf(const Costs& costs, const DecideOptions& options, core::Now now,
+                                   const Decision& decision);
   Result<void> Reserve(ReservationId id, const Costs& costs, const DecideOptions& options,
-                       core::Now now);
-  void Undo(core::Now now);
-  void Count(const policy::Attributes& call, const DecideOptions& options);
-  void CountClient(const policy::Attributes& call, const DecideOptions& options);
+                       core::Now now, Decision& decision);
+  void Undo(core::Now now, const Decision& decision);
+  void Count(std::string_view client, const DecideOptions& options, const Decision& decision);
+  void CountRule(const DecideOptions& options, const Decision& decision);
+  void CountClient(std::string_view client, const DecideOptions& options, const Decision& decision);
+  DecisionPtr TakeDecision();
+  Result<const BoundLimit*> ResetLimit(std::string_view limit_name,
+                                       const policy::Attributes& call) const;
+  void CollectState(const policy::Attributes& call, std::vector<LimitState>& states,
+                    Decision& decision) const;
 
   Engine& engine_;
   const size_t shard_;
+  store::SharedStore* const shared_;
   std::shared_ptr<const BoundPolicy> bound_;
   uint64_t seen_generation_ = 0;
   std::unique_ptr<Scratch> scratch_;

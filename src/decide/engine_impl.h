@@ -6,7 +6,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 
+#include "base/hmac_key.h"
 #include "decide/bound_policy.h"
 #include "decide/engine.h"
 
@@ -27,6 +29,7 @@ struct Engine::Impl {
       ad_hoc_front;  // A number first, so that no limit's identity can spell it.
   const base::KeyHasher::State client_front;
   const IdHasher ids;
+  std::optional<base::HmacKeys> shared_keys;  // With a shared store.
   store::MemoryStore store;
   metrics::WeirMetrics metrics;
   Ledger ledger;

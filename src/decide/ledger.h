@@ -44,6 +44,8 @@ struct HeldCharge {
   core::Receipt receipt;
   int64_t amount = 0;  // 0: the limit was only looked at, and can still be charged by a settle.
   Unit unit = Unit::kRequests;
+  uint64_t tag = 0;  // With a shared store: where it keeps the counter, and who decided.
+  Source source = Source::kMemory;
 };
 
 struct Reservation {

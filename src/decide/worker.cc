@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "core/int128.h"
@@ -48,8 +49,8 @@ int64_t NextUnitOfBucket(const LimitVerdict& limit, const RateFigures& figures) 
 
 }  // namespace
 
-Worker::Worker(Engine& engine, size_t shard)
-    : engine_(engine), shard_(shard), scratch_(std::make_unique<Scratch>()) {
+Worker::Worker(Engine& engine, size_t shard, store::SharedStore* shared)
+    : engine_(engine), shard_(shard), shared_(shared), scratch_(std::make_unique<Scratch>()) {
   Refresh();
 }
 
@@ -65,7 +66,7 @@ void Worker::Refresh() {
     seen_generation_ = engine.generation.load(std::memory_order_relaxed);
     previous = std::exchange(bound_, engine.bound);
   }
-  scratch_->FitTo(std::max<size_t>(bound_->limits.size(), 1));
+  scratch_->decision.FitTo(std::max<size_t>(bound_->limits.size(), 1));
 }
 
 const policy::Policy& Worker::policy() {
@@ -86,34 +87,37 @@ ClientId Worker::ApiKeyId(std::string_view api_key) {
 
 Result<const Verdict*> Worker::Decide(const policy::Attributes& call, const Costs& costs,
                                       const DecideOptions& options, core::Now now) {
+  assert(!waits());
   Engine::Impl& engine = *engine_.impl_;
-  Scratch& scratch = *scratch_;
+  Decision& decision = scratch_->decision;
   const bool timed = !options.peek && engine.metrics.ShouldTime(shard_);
   const int64_t began_ns = timed ? engine.options.clock->MonotonicNs() : 0;
   const bool reserves = options.reserve_ttl_ns > 0 && !options.peek;
-  const ReservationId id = reserves ? scratch.ids.Next() : ReservationId{};
+  const ReservationId id = reserves ? scratch_->ids.Next() : ReservationId{};
 
-  Collect(call, costs, options, id.low);
-  const bool admitted = engine.store.Decide({scratch.charges.data(), scratch.charge_count},
-                                            {scratch.outcomes.data(), scratch.charge_count}, now,
-                                            ModeOf(options.peek || scratch.denied_missing));
-  Describe(options, now);
-  Judge(admitted && !scratch.denied_missing);
-  if (reserves && scratch.verdict.allowed) {
-    Result<void> reserved = Reserve(id, costs, options, now);
+  Collect(call, costs, options, id.low, decision);
+  const bool admitted = engine.store.Decide({decision.charges.data(), decision.charge_count},
+                                            {decision.outcomes.data(), decision.charge_count}, now,
+                                            ModeOf(options.peek || decision.denied_missing));
+  Describe(options, now, decision);
+  Judge(admitted && !decision.denied_missing, decision);
+  if (reserves && decision.verdict.allowed) {
+    Result<void> reserved = Reserve(id, costs, options, now, decision);
     if (!reserved) return std::unexpected(reserved.error());
   }
-  if (!options.peek) Count(call, options);
+  if (!options.peek) {
+    Count(options.client.empty() ? call.Get(policy::kClientAttribute) : options.client, options,
+          decision);
+  }
   if (timed)
     engine.metrics.OnDecisionDuration(shard_, engine.options.clock->MonotonicNs() - began_ns);
-  return &scratch.verdict;
+  return &decision.verdict;
 }
 
 // Which limits apply, as charges; what they are called, as the beginnings of their verdicts.
 void Worker::Collect(const policy::Attributes& call, const Costs& costs,
-                     const DecideOptions& options, uint64_t lease_id) {
-  Scratch& scratch = *scratch_;
-  scratch.Clear();
+                     const DecideOptions& options, uint64_t lease_id, Decision& decision) {
+  decision.Clear();
   for (size_t i = 0; i < bound_->limits.size(); ++i) {
     const BoundLimit& bound = bound_->limits[i];
     const policy::Limit& limit = *bound.limit;
@@ -126,7 +130,7 @@ void Worker::Collect(const policy::Attributes& call, const Costs& costs,
     const BoundVariant& rate = bound.variants[static_cast<size_t>(variant)];
     if (selected != policy::kDeniedMissing && rate.meter == nullptr) continue;  // Unlimited.
 
-    LimitVerdict& verdict = scratch.verdicts[scratch.verdict_count];
+    LimitVerdict& verdict = decision.verdicts[decision.verdict_count];
     verdict = {.name = limit.name,
                .limit = &limit,
                .variant = &limit.variants[static_cast<size_t>(variant)],
@@ -140,33 +144,33 @@ void Worker::Collect(const policy::Attributes& call, const Costs& costs,
       verdict.allowed = false;
       verdict.attribute_missing = true;
       verdict.reset_after_ns = verdict.retry_after_ns = core::kNever;
-      scratch.denied_missing = scratch.denied_missing || enforced;
-      ++scratch.verdict_count;
+      decision.denied_missing = decision.denied_missing || enforced;
+      ++decision.verdict_count;
       continue;
     }
-    store::Charge& charge = scratch.charges[scratch.charge_count];
+    store::Charge& charge = decision.charges[decision.charge_count];
     charge = {.meter = rate.meter,
-              .key = bound.KeyOf(variant, call),
+              .key = waits() ? base::Key128() : bound.KeyOf(variant, call),
               .cost = verdict.cost,
               .enforced = enforced};
     if (limit.unit == Unit::kParallel) {
       if (!costs.has(Unit::kParallel)) charge.cost = verdict.cost = 1;
       charge.lease_id = lease_id;
       charge.lease_ttl_ns = options.reserve_ttl_ns;
-      scratch.has_parallel = true;
+      decision.has_parallel = true;
     }
-    scratch.rows[scratch.charge_count++] = {&bound, variant, &rate.figures,
-                                            scratch.verdict_count++};
+    if (waits()) NameShared(bound, variant, call, decision);
+    decision.rows[decision.charge_count++] = {&bound, variant, &rate.figures,
+                                              decision.verdict_count++};
   }
 }
 
 // Turns the store's outcomes into what answers show.
-void Worker::Describe(const DecideOptions& options, core::Now now) {
-  Scratch& scratch = *scratch_;
-  for (size_t i = 0; i < scratch.charge_count; ++i) {
-    const store::Charge& charge = scratch.charges[i];
-    const core::Step& step = scratch.outcomes[i].step;
-    LimitVerdict& verdict = scratch.verdicts[scratch.rows[i].verdict];
+void Worker::Describe(const DecideOptions& options, core::Now now, Decision& decision) {
+  for (size_t i = 0; i < decision.charge_count; ++i) {
+    const store::Charge& charge = decision.charges[i];
+    const core::Step& step = decision.outcomes[i].step;
+    LimitVerdict& verdict = decision.verdicts[decision.rows[i].verdict];
     verdict.allowed = step.allowed;
     verdict.remaining = step.remaining;
     verdict.reset_after_ns = step.reset_after_ns;
@@ -179,14 +183,16 @@ void Worker::Describe(const DecideOptions& options, core::Now now) {
         break;
       case Algorithm::kTokenBucket:
         if (options.next_unit)
-          verdict.next_unit_after_ns = NextUnitOfBucket(verdict, *scratch.rows[i].figures);
+          verdict.next_unit_after_ns = NextUnitOfBucket(verdict, *decision.rows[i].figures);
         break;
       case Algorithm::kFixedWindow:
         verdict.next_unit_after_ns = step.reset_after_ns;
         break;
       case Algorithm::kSlidingWindow:
       case Algorithm::kSlidingCounter:
-        if (options.next_unit && verdict.remaining < verdict.quota) {
+        if (waits()) {
+          verdict.next_unit_after_ns = step.reset_after_ns;  // Not later; a look-up would wait.
+        } else if (options.next_unit && verdict.remaining < verdict.quota) {
           const core::Step next =
               engine_.impl_->store.Peek(*charge.meter, charge.key, verdict.remaining + 1, now);
           verdict.next_unit_after_ns = std::max<int64_t>(next.retry_after_ns, 0);
@@ -197,10 +203,9 @@ void Worker::Describe(const DecideOptions& options, core::Now now) {
 }
 
 // The answer over all limits: which one binds, how long to wait, who says so.
-void Worker::Judge(bool admitted) {
-  Scratch& scratch = *scratch_;
-  Verdict& verdict = scratch.verdict;
-  verdict = {.allowed = admitted, .limits = {scratch.verdicts.data(), scratch.verdict_count}};
+void Worker::Judge(bool admitted, Decision& decision) {
+  Verdict& verdict = decision.verdict;
+  verdict = {.allowed = admitted, .limits = {decision.verdicts.data(), decision.verdict_count}};
   for (const LimitVerdict& limit : verdict.limits) {
     if (limit.shadow || limit.allowed != admitted) continue;
     if (!admitted)
@@ -209,56 +214,68 @@ void Worker::Judge(bool admitted) {
     if (best == nullptr || (admitted ? BindsPass(limit, *best) : BindsDenial(limit, *best)))
       verdict.binding = &limit;
   }
-  for (size_t i = 0; i < scratch.charge_count; ++i) {
-    const bool binds = &scratch.verdicts[scratch.rows[i].verdict] == verdict.binding;
-    if (binds && !scratch.outcomes[i].tracked) verdict.source = Source::kFallback;
+  if (decision.waiting) verdict.source = Source::kRedis;
+  for (size_t i = 0; i < decision.charge_count; ++i) {
+    const bool binds = &decision.verdicts[decision.rows[i].verdict] == verdict.binding;
+    if (!binds) continue;
+    if (decision.waiting) verdict.source = decision.waiting->outcomes[i].source;
+    if (!decision.outcomes[i].tracked) verdict.source = Source::kFallback;
   }
 }
 
-Result<void> Worker::Reserve(ReservationId id, const Costs& costs, const DecideOptions& options,
-                             core::Now now) {
-  Scratch& scratch = *scratch_;
-  if (options.reserve_parallel_only && !scratch.has_parallel) return {};
+Reservation Worker::ReservationOf(const Costs& costs, const DecideOptions& options, core::Now now,
+                                  const Decision& decision) {
   Reservation reservation{.charges = {},
                           .costs = costs,
                           .expires_ns = now.mono_ns + options.reserve_ttl_ns,
                           .remember = !options.reserve_parallel_only};
-  for (size_t i = 0; i < scratch.charge_count; ++i) {
-    const store::Charge& charge = scratch.charges[i];
-    const store::Outcome& outcome = scratch.outcomes[i];
-    const Unit unit = scratch.verdicts[scratch.rows[i].verdict].unit;
+  if (options.reserve_parallel_only && !decision.has_parallel) return reservation;
+  for (size_t i = 0; i < decision.charge_count; ++i) {
+    const store::Charge& charge = decision.charges[i];
+    const store::Outcome& outcome = decision.outcomes[i];
+    const Unit unit = decision.verdicts[decision.rows[i].verdict].unit;
     const bool parallel = unit == Unit::kParallel;
     // A limit that was only looked at (its unit had no cost) can still be charged by a settle.
     const bool looked_at = charge.cost == 0 && !parallel && outcome.tracked;
     if (!outcome.charged && !looked_at) continue;
     if (options.reserve_parallel_only && !parallel) continue;
-    reservation.charges.push_back({charge.meter, charge.key, outcome.receipt, charge.cost, unit});
+    HeldCharge& held = reservation.charges.emplace_back(
+        HeldCharge{charge.meter, charge.key, outcome.receipt, charge.cost, unit});
+    if (!decision.waiting) continue;
+    held.tag = decision.waiting->terms[i].tag;
+    held.source = decision.waiting->outcomes[i].source;
   }
+  return reservation;
+}
+
+Result<void> Worker::Reserve(ReservationId id, const Costs& costs, const DecideOptions& options,
+                             core::Now now, Decision& decision) {
+  Reservation reservation = ReservationOf(costs, options, now, decision);
   if (options.reserve_parallel_only && reservation.charges.empty()) return {};
   Result<void> opened = engine_.impl_->ledger.Open(id, std::move(reservation), now.mono_ns);
   if (!opened) {
-    Undo(now);
+    if (!waits()) Undo(now, decision);
     return opened;
   }
-  scratch.verdict.reservation = id;
+  decision.verdict.reservation = id;
   return {};
 }
 
 // Gives back what the call that is under way was charged.
-void Worker::Undo(core::Now now) {
-  const Scratch& scratch = *scratch_;
-  for (size_t i = 0; i < scratch.charge_count; ++i) {
-    const store::Charge& charge = scratch.charges[i];
-    const store::Outcome& outcome = scratch.outcomes[i];
+void Worker::Undo(core::Now now, const Decision& decision) {
+  for (size_t i = 0; i < decision.charge_count; ++i) {
+    const store::Charge& charge = decision.charges[i];
+    const store::Outcome& outcome = decision.outcomes[i];
     if (outcome.charged)
       engine_.impl_->store.Release(*charge.meter, charge.key, outcome.receipt, charge.cost, now);
   }
 }
 
-void Worker::Count(const policy::Attributes& call, const DecideOptions& options) {
-  const Scratch& scratch = *scratch_;
+void Worker::Count(std::string_view client, const DecideOptions& options,
+                   const Decision& decision) {
   metrics::WeirMetrics& metrics = engine_.impl_->metrics;
-  const Verdict& verdict = scratch.verdict;
+  const Verdict& verdict = decision.verdict;
+  const BoundPolicy& bound = decision.waiting ? *decision.waiting->bound : *bound_;
   bool shadow_denied = false;
   for (const LimitVerdict& limit : verdict.limits) {
     const bool shadow_denies = limit.shadow && !limit.allowed;
@@ -267,7 +284,7 @@ void Worker::Count(const policy::Attributes& call, const DecideOptions& options)
                                                     : metrics::Outcome::kDenied;
     const bool near = verdict.allowed && limit.allowed &&
                       metrics::WeirMetrics::IsNear(limit.remaining, limit.quota);
-    metrics.OnLimit(shard_, bound_->limits[static_cast<size_t>(limit.limit->index)].series, outcome,
+    metrics.OnLimit(shard_, bound.limits[static_cast<size_t>(limit.limit->index)].series, outcome,
                     near);
     shadow_denied = shadow_denied || shadow_denies;
   }
@@ -275,31 +292,29 @@ void Worker::Count(const policy::Attributes& call, const DecideOptions& options)
                                    : shadow_denied  ? metrics::Outcome::kShadowDenied
                                                     : metrics::Outcome::kAllowed;
   metrics.OnDecision(shard_, options.door, outcome, verdict.source);
-  if (engine_.impl_->options.hot_keys) CountClient(call, options);
+  if (engine_.impl_->options.hot_keys) CountClient(client, options, decision);
 }
 
 // The client's calls, and how near it is to one of the limits that are kept per client: these take
 // turns, so that a decision pays for one of them however many there are.
-void Worker::CountClient(const policy::Attributes& call, const DecideOptions& options) {
-  Scratch& scratch = *scratch_;
-  const std::string_view client =
-      options.client.empty() ? call.Get(policy::kClientAttribute) : options.client;
+void Worker::CountClient(std::string_view client, const DecideOptions& options,
+                         const Decision& decision) {
   if (client.empty()) return;
   Engine::Impl& engine = *engine_.impl_;
   const base::Key128 key = base::KeyHasher::State(engine.client_front).Add(client).Finish();
   metrics::HotKeys& hot_keys = engine.metrics.hot_keys();
-  hot_keys.OnClient(shard_, key, client, options.client_hashed, scratch.verdict.allowed);
-  const size_t count = scratch.charge_count;
+  hot_keys.OnClient(shard_, key, client, options.client_hashed, decision.verdict.allowed);
+  const size_t count = decision.charge_count;
   for (size_t step = 0; step < count; ++step) {
-    const size_t i = (scratch.hot_turn + step) % count;
-    const BoundLimit* const limit = scratch.rows[i].limit;
+    const size_t i = (scratch_->hot_turn + step) % count;
+    const BoundLimit* const limit = decision.rows[i].limit;
     if (!limit->per_client) continue;
-    const LimitVerdict& verdict = scratch.verdicts[scratch.rows[i].verdict];
+    const LimitVerdict& verdict = decision.verdicts[decision.rows[i].verdict];
     const base::Key128 pair =
         base::KeyHasher::State(engine.client_front).Add(client).Add(limit->series.id).Finish();
     hot_keys.OnLimit(shard_, limit->series.id, pair, client, options.client_hashed,
                      verdict.remaining, verdict.quota);
-    scratch.hot_turn = static_cast<uint32_t>(i + 1);
+    scratch_->hot_turn = static_cast<uint32_t>(i + 1);
     return;
   }
 }

@@ -1,4 +1,5 @@
 // Rules that come with the call instead of a policy.
+#include <cassert>
 #include <utility>
 
 #include "decide/worker_scratch.h"
@@ -16,53 +17,68 @@ size_t SlotOf(const core::MeterSpec& spec, size_t slots) {
 
 }  // namespace
 
+Result<const CompiledRule*> Worker::CompileRule(const core::MeterSpec& spec) {
+  CompiledRule& compiled = scratch_->rules[SlotOf(spec, Scratch::kRules)];
+  if (compiled.meter == nullptr || compiled.spec != spec) {
+    Result<const core::Meter*> meter = engine_.impl_->store.InternForCall(spec);
+    if (!meter) return std::unexpected(meter.error());
+    compiled = {.spec = spec, .meter = *meter, .figures = RateFigures::Of(spec)};
+  }
+  return &compiled;
+}
+
+void Worker::CollectRule(const AdHocRule& rule, const CompiledRule& compiled, int64_t cost,
+                         const DecideOptions& options, uint64_t lease_id, Decision& decision) {
+  const bool parallel = rule.spec.algorithm == Algorithm::kParallel;
+  decision.Clear();
+  decision.has_parallel = parallel;
+  decision.charge_count = decision.verdict_count = 1;
+  decision.rows[0] = {nullptr, 0, &compiled.figures, 0};
+  decision.verdicts[0] = {.name = rule.name,
+                          .spec = &compiled.spec,
+                          .unit = parallel ? Unit::kParallel : Unit::kRequests,
+                          .cost = cost,
+                          .quota = compiled.figures.quota,
+                          .window_s = compiled.figures.window_s};
+  decision.charges[0] = {.meter = compiled.meter, .key = {}, .cost = cost};
+  if (parallel) {
+    decision.charges[0].lease_id = lease_id;
+    decision.charges[0].lease_ttl_ns = options.reserve_ttl_ns;
+  }
+}
+
 Result<const Verdict*> Worker::DecideAdHoc(const AdHocRule& rule, int64_t cost,
                                            const DecideOptions& options, core::Now now) {
+  assert(!waits());
   Engine::Impl& engine = *engine_.impl_;
-  Scratch& scratch = *scratch_;
-  CompiledRule& compiled = scratch.rules[SlotOf(rule.spec, Scratch::kRules)];
-  if (compiled.meter == nullptr || compiled.spec != rule.spec) {
-    Result<const core::Meter*> meter = engine.store.InternForCall(rule.spec);
-    if (!meter) return std::unexpected(meter.error());
-    compiled = {.spec = rule.spec, .meter = *meter, .figures = RateFigures::Of(rule.spec)};
-  }
-  const bool parallel = rule.spec.algorithm == Algorithm::kParallel;
+  Decision& decision = scratch_->decision;
+  const Result<const CompiledRule*> compiled = CompileRule(rule.spec);
+  if (!compiled) return std::unexpected(compiled.error());
   const bool reserves = options.reserve_ttl_ns > 0 && !options.peek;
-  const ReservationId id = reserves ? scratch.ids.Next() : ReservationId{};
+  const ReservationId id = reserves ? scratch_->ids.Next() : ReservationId{};
 
-  scratch.Clear();
-  scratch.has_parallel = parallel;
-  scratch.charge_count = scratch.verdict_count = 1;
-  scratch.rows[0] = {nullptr, 0, &compiled.figures, 0};
-  scratch.verdicts[0] = {.name = rule.name,
-                         .spec = &compiled.spec,
-                         .unit = parallel ? Unit::kParallel : Unit::kRequests,
-                         .cost = cost,
-                         .quota = compiled.figures.quota,
-                         .window_s = compiled.figures.window_s};
+  CollectRule(rule, **compiled, cost, options, id.low, decision);
   base::KeyHasher::State key = engine.AdHocFront(rule.spec.algorithm);
-  scratch.charges[0] = {.meter = compiled.meter, .key = key.Add(rule.key).Finish(), .cost = cost};
-  if (parallel) {
-    scratch.charges[0].lease_id = id.low;
-    scratch.charges[0].lease_ttl_ns = options.reserve_ttl_ns;
-  }
+  decision.charges[0].key = key.Add(rule.key).Finish();
   const store::Mode mode = options.peek ? store::Mode::kPeek : store::Mode::kCharge;
   const bool admitted =
-      engine.store.Decide({scratch.charges.data(), 1}, {scratch.outcomes.data(), 1}, now, mode);
-  Describe(options, now);
-  Judge(admitted);
+      engine.store.Decide({decision.charges.data(), 1}, {decision.outcomes.data(), 1}, now, mode);
+  Describe(options, now, decision);
+  Judge(admitted, decision);
   if (reserves && admitted) {
     Costs costs;
-    costs.Set(scratch.verdicts[0].unit, cost);
-    Result<void> reserved = Reserve(id, costs, options, now);
+    costs.Set(decision.verdicts[0].unit, cost);
+    Result<void> reserved = Reserve(id, costs, options, now, decision);
     if (!reserved) return std::unexpected(reserved.error());
   }
-  if (!options.peek) {
-    const metrics::Outcome outcome =
-        admitted ? metrics::Outcome::kAllowed : metrics::Outcome::kDenied;
-    engine.metrics.OnDecision(shard_, options.door, outcome, scratch.verdict.source);
-  }
-  return &scratch.verdict;
+  if (!options.peek) CountRule(options, decision);
+  return &decision.verdict;
+}
+
+void Worker::CountRule(const DecideOptions& options, const Decision& decision) {
+  const metrics::Outcome outcome =
+      decision.verdict.allowed ? metrics::Outcome::kAllowed : metrics::Outcome::kDenied;
+  engine_.impl_->metrics.OnDecision(shard_, options.door, outcome, decision.verdict.source);
 }
 
 }  // namespace weir::decide

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "decide/decision.h"
 #include "decide/engine.h"
 #include "decide/engine_impl.h"
 
@@ -21,38 +22,14 @@ struct CompiledRule {
   RateFigures figures;
 };
 
+Settled SettledOf(const Reservation& held, const Costs& actual);
+
 struct Worker::Scratch {
-  // Charges, outcomes, verdicts and rows stand side by side: row i says where charge i came from
-  // and goes to.
-  struct Row {
-    const BoundLimit* limit = nullptr;  // Null for ad-hoc rules.
-    int variant = 0;
-    const RateFigures* figures = nullptr;
-    size_t verdict = 0;
-  };
   static constexpr size_t kRules = 64;
+  static constexpr size_t kSpareDecisions = 256;
 
-  void FitTo(size_t limits) {
-    charges.resize(limits);
-    outcomes.resize(limits);
-    rows.resize(limits);
-    verdicts.resize(limits);
-  }
-  void Clear() {
-    charge_count = verdict_count = 0;
-    denied_missing = has_parallel = false;
-  }
-
-  std::vector<store::Charge> charges;
-  std::vector<store::Outcome> outcomes;
-  std::vector<Row> rows;
-  std::vector<LimitVerdict> verdicts;
-  size_t charge_count = 0;
-  size_t verdict_count = 0;
-  bool denied_missing = false;  // An enforced limit refuses the call for want of an attribute.
-  bool has_parallel = false;
-
-  Verdict verdict;
+  Decision decision;                             // Of Decide and DecideAdHoc: one at a time.
+  std::vector<std::unique_ptr<Decision>> spare;  // Of Begin.
   RandomIds ids;
   std::optional<identity::IdentityCache>
       identity_cache;  // Made when first asked for: a third of a MiB.

@@ -78,7 +78,19 @@ struct ListenConfig {
 enum class OnFailure : uint8_t { kOpen, kClosed, kLocalShare };
 std::string_view OnFailureName(OnFailure value);  // "open", "closed", "local_share"
 
+enum class StoreKind : uint8_t { kMemory, kRedis };
+
+// The client's side of TLS towards the store (rediss://).
+struct StoreTls {
+  std::string ca;    // PEM of the authorities trusted. Default: the system's.
+  std::string cert;  // PEM chain and key shown to the server. Default: none.
+  std::string key;
+  std::string server_name;  // SNI and the name verified. Default: the URL's host.
+  friend bool operator==(const StoreTls&, const StoreTls&) = default;
+};
+
 struct StoreConfig {
+  StoreKind kind = StoreKind::kMemory;
   int64_t max_keys = 1'000'000;  // 1 .. 1e9. Bounded, so that a flood of new keys cannot take the
                                  // machine's memory.
   bool on_full_open =
@@ -90,6 +102,11 @@ struct StoreConfig {
   OnFailure on_failure = OnFailure::kLocalShare;  // Neither an outage nor an open door.
   int breaker_failures = 3;                       // Consecutive failures that open the breaker.
   std::chrono::nanoseconds breaker_open_for = std::chrono::seconds(1);
+  StoreTls tls;
+  std::string prefix = "weir:1:";  // Of every key; the number is the version of what they hold.
+  int connections = 1;             // 1 .. 64 to each server, for each event loop; pipelined.
+  int nodes = 0;  // 0 .. 100,000: how many share the limits, for local_share; 0: those seen.
+  bool insecure = false;  // A password may go unencrypted to another host.
   friend bool operator==(const StoreConfig&, const StoreConfig&) = default;
 };
 

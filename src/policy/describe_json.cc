@@ -44,9 +44,19 @@ json::object Listen(const ListenConfig& listen) {
 }
 
 json::object Store(const StoreConfig& store) {
-  return {{"kind", "memory"},
-          {"max_keys", store.max_keys},
-          {"on_full", store.on_full_open ? "open" : "closed"}};
+  json::object out{{"kind", store.kind == StoreKind::kRedis ? "redis" : "memory"},
+                   {"max_keys", store.max_keys},
+                   {"on_full", store.on_full_open ? "open" : "closed"}};
+  if (store.kind == StoreKind::kMemory) return out;
+  out["url"] = Text(kRedacted);  // It may hold a password.
+  out["prefix"] = Text(store.prefix);
+  out["timeout"] = Text(store.timeout);
+  out["on_failure"] = Text(OnFailureName(store.on_failure));
+  out["breaker"] = {{"failures", store.breaker_failures},
+                    {"open_for", Text(store.breaker_open_for)}};
+  out["connections"] = store.connections;
+  out["nodes"] = store.nodes;
+  return out;
 }
 
 json::string SourceText(const IdentitySource& source) {

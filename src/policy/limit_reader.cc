@@ -174,7 +174,7 @@ void LimitReader::ReadChoices(const MapReader& map, Limit& limit) {
     if (choice == 1) limit.consistency = Consistency::kLocal;
     if (choice == 2) {
       reader_.Fail(value->mark, what_ + ": consistency `" + value->text +
-                                    "` is not there yet: it comes with the redis store; write "
+                                    "` is not there yet: a later version brings it; write "
                                     "`exact` or `local`");
     }
   }

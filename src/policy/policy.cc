@@ -111,6 +111,11 @@ class PolicyCompiler {
                        "`); tell them apart by method or host");
     }
     const Config& config = policy_->config_;
+    if (config.store.kind == StoreKind::kRedis && config.identity.secret.empty()) {
+      reader_.Fail(files_.Find("store")->mark,
+                   "store.kind `redis` needs `identity.secret`: under it all nodes name the same "
+                   "counters alike; `openssl rand -hex 32` makes one");
+    }
     if (config.listen.gateway && policy_->routes_.routes().empty()) {
       reader_.Warn(files_.start(),
                    "`listen.gateway` is on, but there are no `routes`: it forwards "

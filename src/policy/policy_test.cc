@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "policy/describe.h"
 #include "policy/test_policy.h"
 
 namespace weir::policy {
@@ -15,6 +16,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST(Policy, ReadsEveryKeyOfTheContract) {
@@ -33,7 +35,12 @@ TEST(Policy, ReadsEveryKeyOfTheContract) {
                     .timeout = milliseconds(30),
                     .on_failure = OnFailure::kClosed,
                     .breaker_failures = 5,
-                    .breaker_open_for = seconds(2)};
+                    .breaker_open_for = seconds(2),
+                    .tls = {"redis-ca.pem", "redis.pem", "redis.key", "redis.example.com"},
+                    .prefix = "weir:test:",
+                    .connections = 2,
+                    .nodes = 5,
+                    .insecure = true};
   expected.identity.client = {{IdentityKind::kApiKey, ""},
                               {IdentityKind::kJwtSubject, ""},
                               {IdentityKind::kHeader, "x-user-id"},
@@ -238,10 +245,26 @@ TEST(Policy, RatesAreCheckedAtLoad) {
                           "from `0%` to `100%` in whole numbers, not `10`"));
 }
 
-TEST(Policy, WhatALaterVersionBringsIsRefused) {
+TEST(Policy, TheRedisStoreNeedsAnAddressAndASecret) {
   EXPECT_THAT(ErrorsOf("store: {kind: redis}\n"),
-              ElementsAre("test.yaml:1:15: store.kind `redis` is not there yet: a later version "
-                          "brings it; write `memory`"));
+              ElementsAre("test.yaml:1:8: store.url is missing; write `url: "
+                          "redis://127.0.0.1:6379/0`",
+                          "test.yaml:1:8: store.kind `redis` needs `identity.secret`: under it all "
+                          "nodes name the same counters alike; `openssl rand -hex 32` makes one"));
+  EXPECT_THAT(ErrorsOf("store: {prefix: 'weir{1}:'}\n"),
+              ElementsAre("test.yaml:1:17: store.prefix: 1 to 64 visible ASCII characters without "
+                          "`{` and `}`, such as `weir:1:`"));
+  EXPECT_THAT(ErrorsOf("store: {tls: {cert: a.pem}}\n"),
+              ElementsAre("test.yaml:1:14: store.tls: `cert` and `key` go together"));
+  const auto policy = MustLoad(
+      "store: {kind: redis, url: 'redis://:pa55@127.0.0.1:6379/0'}\n"
+      "identity: {secret: 0123456789abcdef}\n");
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(policy->config().store.kind, StoreKind::kRedis);
+  EXPECT_THAT(ToJson(*policy), Not(HasSubstr("pa55")));
+}
+
+TEST(Policy, WhatALaterVersionBringsIsRefused) {
   EXPECT_THAT(ErrorsOf("listen: {resp: 127.0.0.1:6380}\n"),
               ElementsAre("test.yaml:1:10: `listen.resp` is not there yet: the Redis protocol door "
                           "comes with a later version; leave it out"));
@@ -249,8 +272,8 @@ TEST(Policy, WhatALaterVersionBringsIsRefused) {
               ElementsAre("test.yaml:2:3: `listen.grpc` is not there yet: the gRPC door comes with "
                           "a later version; leave it out"));
   EXPECT_THAT(LimitErrors("rate: 1/s, consistency: leased"),
-              ElementsAre("test.yaml:2:37: limit `a`: consistency `leased` is not there yet: it "
-                          "comes with the redis store; write `exact` or `local`"));
+              ElementsAre("test.yaml:2:37: limit `a`: consistency `leased` is not there yet: a "
+                          "later version brings it; write `exact` or `local`"));
   EXPECT_THAT(LimitErrors("rate: 1/s, overrides: [{when: {plan: gold}, rate: 2/s}]"),
               ElementsAre("test.yaml:2:44: limit `a`: overrides[0]: when: `plan` is not there yet: "
                           "a later version brings plans"));

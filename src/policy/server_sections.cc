@@ -1,4 +1,4 @@
-// `store`, `timeouts`, `bounds`, `answers` and `cors`.
+// `timeouts`, `bounds`, `answers` and `cors`.
 #include <algorithm>
 
 #include "policy/sections.h"
@@ -10,19 +10,6 @@ using std::chrono::hours;
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds kLongestTimeout = hours(24 * 7);
-
-void ReadBreaker(YamlReader& reader, const YamlNode& node, StoreConfig& store) {
-  const MapReader map(reader, node, "store.breaker", {"failures", "open_for"});
-  if (const YamlNode* value = map.Find("failures")) {
-    const auto failures = reader.Integer(*value, "store.breaker.failures", 1, 1'000'000);
-    store.breaker_failures = static_cast<int>(failures.value_or(store.breaker_failures));
-  }
-  if (const YamlNode* value = map.Find("open_for")) {
-    store.breaker_open_for =
-        reader.Duration(*value, "store.breaker.open_for", std::chrono::milliseconds(1), hours(1))
-            .value_or(store.breaker_open_for);
-  }
-}
 
 void ReadHeaderSets(YamlReader& reader, const YamlNode& node, AnswersConfig& answers) {
   static constexpr std::pair<std::string_view, bool AnswersConfig::*> kSets[] = {
@@ -51,49 +38,6 @@ bool IsOrigin(std::string_view text) {
 }
 
 }  // namespace
-
-void ReadStore(YamlReader& reader, const YamlNode& node, StoreConfig& store) {
-  static constexpr std::pair<std::string_view, bool> kKinds[] = {{"memory", true},
-                                                                 {"redis", false}};
-  static constexpr std::pair<std::string_view, bool> kOnFull[] = {{"closed", false},
-                                                                  {"open", true}};
-  static constexpr std::pair<std::string_view, OnFailure> kOnFailure[] = {
-      {"open", OnFailure::kOpen},
-      {"closed", OnFailure::kClosed},
-      {"local_share", OnFailure::kLocalShare}};
-  const MapReader map(reader, node, "store",
-                      {"kind", "max_keys", "on_full", "url", "timeout", "on_failure", "breaker"},
-                      {{"journal", "journals come with a later version"},
-                       {"nodes", "stores over the network come with a later version"},
-                       {"insecure", "stores over the network come with a later version"}});
-  if (const YamlNode* value = map.Find("kind")) {
-    if (reader.Choice<bool>(*value, "store.kind", kKinds) == false) {
-      reader.Fail(value->mark,
-                  "store.kind `redis` is not there yet: a later version brings it; write `memory`");
-    }
-  }
-  if (const YamlNode* value = map.Find("max_keys")) {
-    store.max_keys =
-        reader.Integer(*value, "store.max_keys", 1, 1'000'000'000).value_or(store.max_keys);
-  }
-  if (const YamlNode* value = map.Find("on_full")) {
-    store.on_full_open = reader.Choice<bool>(*value, "store.on_full", kOnFull).value_or(false);
-  }
-  if (const YamlNode* value = map.Find("url")) {
-    store.url = reader.ReadSecret(*value, "store.url").value_or(Secret());
-  }
-  if (const YamlNode* value = map.Find("timeout")) {
-    store.timeout = reader
-                        .Duration(*value, "store.timeout", std::chrono::milliseconds(1),
-                                  std::chrono::minutes(1))
-                        .value_or(store.timeout);
-  }
-  if (const YamlNode* value = map.Find("on_failure")) {
-    store.on_failure =
-        reader.Choice<OnFailure>(*value, "store.on_failure", kOnFailure).value_or(store.on_failure);
-  }
-  if (const YamlNode* value = map.Find("breaker")) ReadBreaker(reader, *value, store);
-}
 
 void ReadTimeouts(YamlReader& reader, const YamlNode& node, TimeoutsConfig& timeouts) {
   const MapReader map(

@@ -86,6 +86,11 @@ store:
   timeout: 30ms
   on_failure: closed
   breaker: {failures: 5, open_for: 2s}
+  tls: {ca: redis-ca.pem, cert: redis.pem, key: redis.key, server_name: redis.example.com}
+  prefix: 'weir:test:'
+  connections: 2
+  nodes: 5
+  insecure: true
 identity:
   client: [api_key, jwt.sub, header.X-User-Id, ip]
   require: api_key

@@ -1,0 +1,260 @@
+// Decisions that wait for a store shared by many nodes, and what happens to their charges
+// afterwards.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "decide/worker_scratch.h"
+
+namespace weir::decide {
+namespace {
+
+store::Consistency ConsistencyOf(policy::Consistency consistency) {
+  return consistency == policy::Consistency::kLocal ? store::Consistency::kLocal
+                                                    : store::Consistency::kExact;
+}
+
+store::OnFailure OnFailureOf(policy::OnFailure on_failure) {
+  switch (on_failure) {
+    case policy::OnFailure::kOpen:
+      return store::OnFailure::kOpen;
+    case policy::OnFailure::kClosed:
+      return store::OnFailure::kClosed;
+    case policy::OnFailure::kLocalShare:
+      break;
+  }
+  return store::OnFailure::kLocalShare;
+}
+
+std::vector<store::SharedCharge> SharedChargesOf(const Reservation& held) {
+  std::vector<store::SharedCharge> charges;
+  for (const HeldCharge& charge : held.charges) {
+    charges.push_back({.meter = charge.meter,
+                       .key = charge.key,
+                       .tag = charge.tag,
+                       .receipt = charge.receipt,
+                       .source = charge.source,
+                       .reserved = charge.amount,
+                       .actual = charge.amount});
+  }
+  return charges;
+}
+
+}  // namespace
+
+void EndDecision::operator()(Decision* decision) const {
+  std::unique_ptr<Decision> owned(decision);
+  owned->waiting->bound.reset();
+  auto& spare = worker->scratch_->spare;
+  if (spare.size() < Worker::Scratch::kSpareDecisions) spare.push_back(std::move(owned));
+}
+
+DecisionPtr Worker::TakeDecision() {
+  auto& spare = scratch_->spare;
+  std::unique_ptr<Decision> decision;
+  if (spare.empty()) {
+    decision = std::make_unique<Decision>();
+    decision->waiting = std::make_unique<Decision::Waiting>();
+  } else {
+    decision = std::move(spare.back());
+    spare.pop_back();
+  }
+  const size_t limits = std::max<size_t>(bound_->limits.size(), 1);
+  decision->FitTo(limits);
+  decision->waiting->terms.resize(limits);
+  decision->waiting->outcomes.resize(limits);
+  decision->waiting->bound = bound_;
+  return DecisionPtr(decision.release(), EndDecision{this});
+}
+
+// The charge that is being collected, as a shared store knows it. Counters of one client share a
+// tag, so that its limits are decided in one place; others have a tag of their own.
+void Worker::NameShared(const BoundLimit& limit, int variant, const policy::Attributes& call,
+                        Decision& decision) {
+  const base::HmacKeys& keys = *engine_.impl_->shared_keys;
+  const policy::StoreConfig& config = decision.waiting->bound->policy->config().store;
+  store::Charge& charge = decision.charges[decision.charge_count];
+  charge.key = limit.SharedKeyOf(variant, call, keys);
+  uint64_t tag = charge.key.hi;
+  if (limit.per_client) {
+    const std::array<std::string_view, 2> parts{"client", call.Get(policy::kClientAttribute)};
+    tag = keys.Of(parts).hi;
+  }
+  decision.waiting->terms[decision.charge_count] = {
+      .tag = tag,
+      .consistency = ConsistencyOf(limit.limit->consistency),
+      .on_failure = OnFailureOf(limit.limit->on_failure.value_or(config.on_failure))};
+}
+
+DecisionPtr Worker::Begin(const policy::Attributes& call, const Costs& costs,
+                          const DecideOptions& options, core::Now /*now*/) {
+  DecisionPtr decision = TakeDecision();
+  Decision::Waiting& waiting = *decision->waiting;
+  const bool reserves = options.reserve_ttl_ns > 0 && !options.peek;
+  waiting.id = reserves ? scratch_->ids.Next() : ReservationId{};
+  waiting.costs = costs;
+  waiting.options = options;
+  waiting.client = options.client.empty() ? call.Get(policy::kClientAttribute) : options.client;
+  waiting.options.client = waiting.client;
+  Collect(call, costs, options, waiting.id.low, *decision);
+  return decision;
+}
+
+Result<DecisionPtr> Worker::BeginAdHoc(const AdHocRule& rule, int64_t cost,
+                                       const DecideOptions& options) {
+  const Result<const CompiledRule*> compiled = CompileRule(rule.spec);
+  if (!compiled) return std::unexpected(compiled.error());
+  DecisionPtr decision = TakeDecision();
+  Decision::Waiting& waiting = *decision->waiting;
+  const bool reserves = options.reserve_ttl_ns > 0 && !options.peek;
+  waiting.id = reserves ? scratch_->ids.Next() : ReservationId{};
+  waiting.options = options;
+  waiting.options.client = {};
+  CollectRule(rule, **compiled, cost, options, waiting.id.low, *decision);
+  // The worker's compiled rules may change while this one waits.
+  waiting.rule_name = rule.name;
+  waiting.rule_spec = rule.spec;
+  waiting.rule_figures = (*compiled)->figures;
+  LimitVerdict& verdict = decision->verdicts[0];
+  verdict.name = waiting.rule_name;
+  verdict.spec = &waiting.rule_spec;
+  decision->rows[0].figures = &waiting.rule_figures;
+  waiting.costs = {};
+  waiting.costs.Set(verdict.unit, cost);
+  const std::string algorithm(AlgorithmName(rule.spec.algorithm));
+  const std::array<std::string_view, 3> parts{"rule", algorithm, rule.key};
+  decision->charges[0].key = engine_.impl_->shared_keys->Of(parts);
+  const policy::StoreConfig& config = bound_->policy->config().store;
+  waiting.terms[0] = {.tag = decision->charges[0].key.hi,
+                      .on_failure = OnFailureOf(config.on_failure)};
+  return decision;
+}
+
+Task<Result<const Verdict*>> Worker::Finish(Decision& decision, core::Now now) {
+  Decision::Waiting& waiting = *decision.waiting;
+  const DecideOptions& options = waiting.options;
+  const size_t count = decision.charge_count;
+  const int64_t began_ns = engine_.impl_->options.clock->MonotonicNs();
+  const store::Mode mode =
+      options.peek || decision.denied_missing ? store::Mode::kPeek : store::Mode::kCharge;
+  bool admitted = true;
+  if (count > 0) {
+    const std::span<const store::Charge> charges(decision.charges.data(), count);
+    const std::span<const store::SharedTerms> terms(waiting.terms.data(), count);
+    const std::span<store::SharedOutcome> outcomes(waiting.outcomes.data(), count);
+    admitted = co_await shared_->Decide(charges, terms, outcomes, now, mode);
+  }
+  for (size_t i = 0; i < count; ++i) decision.outcomes[i] = waiting.outcomes[i];
+  Describe(options, now, decision);
+  Judge(admitted && !decision.denied_missing, decision);
+  if (waiting.id.low != 0 && decision.verdict.allowed) {
+    Result<void> reserved = Reserve(waiting.id, waiting.costs, options, now, decision);
+    if (!reserved) {
+      std::vector<store::SharedCharge> charges =
+          SharedChargesOf(ReservationOf(waiting.costs, options, now, decision));
+      for (store::SharedCharge& charge : charges) charge.actual = 0;
+      co_await shared_->Settle(charges, now);
+      co_return std::unexpected(reserved.error());
+    }
+  }
+  if (!options.peek) {
+    const bool is_rule = count == 1 && decision.rows[0].limit == nullptr;
+    if (is_rule) {
+      CountRule(options, decision);
+    } else {
+      Count(waiting.client, options, decision);
+    }
+    engine_.impl_->metrics.OnDecisionDuration(
+        shard_, engine_.impl_->options.clock->MonotonicNs() - began_ns);
+  }
+  co_return &decision.verdict;
+}
+
+Task<Result<Worker::Settled>> Worker::SettleShared(ReservationId id, Costs actual, core::Now now) {
+  std::vector<store::SharedCharge> charges;
+  Result<Settled> settled =
+      engine_.impl_->ledger.End(id, now.mono_ns, [&](const Reservation& held) {
+        charges = SharedChargesOf(held);
+        for (size_t i = 0; i < charges.size(); ++i) {
+          const Unit unit = held.charges[i].unit;
+          if (unit == Unit::kParallel) charges[i].actual = 0;
+          if (unit != Unit::kParallel && actual.has(unit)) charges[i].actual = actual[unit];
+        }
+        return SettledOf(held, actual);
+      });
+  std::erase_if(charges,
+                [](const store::SharedCharge& charge) { return charge.actual == charge.reserved; });
+  if (!charges.empty()) co_await shared_->Settle(charges, now);
+  co_return settled;
+}
+
+Task<Result<Worker::Settled>> Worker::ReleaseShared(ReservationId id, core::Now now) {
+  std::vector<store::SharedCharge> charges;
+  Result<Settled> settled =
+      engine_.impl_->ledger.End(id, now.mono_ns, [&](const Reservation& held) {
+        charges = SharedChargesOf(held);
+        for (store::SharedCharge& charge : charges) charge.actual = 0;
+        return Settled{.given = held.costs.given};
+      });
+  std::erase_if(charges, [](const store::SharedCharge& charge) { return charge.reserved == 0; });
+  if (!charges.empty()) co_await shared_->Settle(charges, now);
+  co_return settled;
+}
+
+Task<bool> Worker::RenewShared(ReservationId id, int64_t ttl_ns, core::Now now) {
+  std::vector<store::SharedCharge> charges;
+  const bool open = engine_.impl_->ledger.Prolong(
+      id, now.mono_ns, now.mono_ns + ttl_ns, [&](const Reservation& held) {
+        charges = SharedChargesOf(held);
+        for (size_t i = charges.size(); i-- > 0;) {
+          if (held.charges[i].unit != Unit::kParallel)
+            charges.erase(charges.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+        return true;
+      });
+  if (!open || charges.empty()) co_return open;
+  co_return co_await shared_->Renew(charges, ttl_ns, now);
+}
+
+Task<Result<void>> Worker::ResetShared(std::string_view limit_name,
+                                       const policy::Attributes& call) {
+  const Result<const BoundLimit*> bound = ResetLimit(limit_name, call);
+  if (!bound) co_return std::unexpected(bound.error());
+  DecisionPtr decision = TakeDecision();
+  std::vector<store::SharedCharge> charges;
+  for (const int variant : (*bound)->distinct) {
+    NameShared(**bound, variant, call, *decision);
+    charges.push_back({.meter = (*bound)->variants[static_cast<size_t>(variant)].meter,
+                       .key = decision->charges[0].key,
+                       .tag = decision->waiting->terms[0].tag});
+  }
+  const bool told = co_await shared_->Reset(charges);
+  if (!told) co_return MakeError(ErrorCode::kUnavailable, "the store is away; nothing was reset");
+  co_return Result<void>();
+}
+
+Task<std::vector<LimitState>> Worker::StateShared(const policy::Attributes& call, core::Now now) {
+  std::vector<LimitState> states;
+  DecisionPtr decision = TakeDecision();
+  CollectState(call, states, *decision);
+  const size_t count = std::exchange(decision->charge_count, 0);
+  for (; decision->charge_count < count; ++decision->charge_count) {
+    const Decision::Row& row = decision->rows[decision->charge_count];
+    NameShared(*row.limit, row.variant, call, *decision);
+  }
+  if (count > 0) {
+    const std::span<const store::Charge> charges(decision->charges.data(), count);
+    const std::span<const store::SharedTerms> terms(decision->waiting->terms.data(), count);
+    const std::span<store::SharedOutcome> outcomes(decision->waiting->outcomes.data(), count);
+    co_await shared_->Decide(charges, terms, outcomes, now, store::Mode::kPeek);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    LimitState& state = states[decision->rows[i].verdict];
+    state.step = decision->waiting->outcomes[i].step;
+    if (state.limit->unit == Unit::kParallel) state.step.reset_after_ns = core::kNever;
+  }
+  co_return states;
+}
+
+}  // namespace weir::decide
