@@ -1,6 +1,7 @@
 #include "net/http_service.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "wire/http1/body.h"
@@ -19,16 +20,27 @@ int64_t DeadlineAfter(int64_t now_ns, int64_t timeout_ns) {
   return timeout_ns > 0 ? now_ns + timeout_ns : kNoDeadline;
 }
 
+http1::RequestHead& ThreadsHead() {
+  static thread_local http1::RequestHead head;
+  return head;
+}
+
 // A connection's buffers and where in a request it stands.
 class Connection {
  public:
   Connection(Stream& stream, HttpService& service, const HttpServiceOptions& options,
              const DrainFlag& drain)
-      : stream_(stream), service_(service), options_(options), drain_(drain) {}
+      : stream_(stream),
+        service_(service),
+        options_(options),
+        drain_(drain),
+        own_head_(service.waits() ? std::make_unique<http1::RequestHead>() : nullptr),
+        head_(own_head_ ? *own_head_ : ThreadsHead()) {}
 
   // Answers all the whole requests that have arrived, into out(). False when the connection is to
   // close after them.
   bool AnswerArrived();
+  Task<bool> AnswerArrivedLater();
   // True while a request has begun and not ended.
   bool mid_request() const { return collecting_ || !in_.empty(); }
   void AnswerError(int status, std::string_view reason);
@@ -42,74 +54,96 @@ class Connection {
   }
 
  private:
-  enum class Progress : uint8_t { kAnswered, kNeedMore, kClose };
-  Progress AnswerOne();
-  Progress BeginCollecting(const http1::RequestHead& head, size_t head_bytes);
+  enum class Progress : uint8_t { kReady, kNeedMore, kClose };
+  // The next whole request, into head_ and request_.
+  Progress Next();
+  Progress Begin();
+  Progress BeginCollecting(size_t head_bytes);
   Progress Collect();
-  Progress Finish(const http1::RequestHead& head, std::string_view body);
   Progress Refuse(int status, std::string_view reason) {
     AnswerError(status, reason);
     return Progress::kClose;
+  }
+  Progress Ready(std::string_view body, size_t bytes);
+  HttpRequest Request() const;
+  // After its answer. False when the connection is to close.
+  bool Finish() {
+    in_.Consume(request_bytes_);
+    return head_.keep_alive;
   }
 
   Stream& stream_;
   HttpService& service_;
   const HttpServiceOptions& options_;
   const DrainFlag& drain_;
+  // Of the request that is answered. A service that does not wait is done with it before another
+  // connection's turn, so that all of a thread share one.
+  std::unique_ptr<http1::RequestHead> own_head_;
+  http1::RequestHead& head_;
+  std::string_view body_view_;
+  size_t request_bytes_ = 0;  // At the front of in_; 0 when they were consumed already.
   wire::Buffer in_;
   wire::Buffer out_;
   http1::HeadProgress head_progress_;
   // A request whose body is still coming: its head is kept apart, because `in_` moves when it
   // grows.
   bool collecting_ = false;
-  wire::Buffer head_;
+  wire::Buffer head_bytes_;
   wire::Buffer body_;
   http1::BodyReader reader_;
 };
 
 bool Connection::AnswerArrived() {
   for (;;) {
-    const Progress progress = collecting_ ? Collect() : AnswerOne();
-    if (progress == Progress::kClose) return false;
-    if (progress == Progress::kNeedMore || out_.size() >= kFlushBytes) return true;
+    const Progress progress = Next();
+    if (progress != Progress::kReady) return progress == Progress::kNeedMore;
+    http1::ResponseWriter answer(out_);
+    service_.Answer(Request(), answer);
+    if (!Finish()) return false;
+    if (out_.size() >= kFlushBytes) return true;
   }
 }
 
-Connection::Progress Connection::AnswerOne() {
+Task<bool> Connection::AnswerArrivedLater() {
+  for (;;) {
+    const Progress progress = Next();
+    if (progress != Progress::kReady) co_return progress == Progress::kNeedMore;
+    http1::ResponseWriter answer(out_);
+    const HttpRequest request = Request();
+    co_await service_.AnswerLater(request, answer);
+    if (!Finish()) co_return false;
+    if (out_.size() >= kFlushBytes) co_return true;
+  }
+}
+
+Connection::Progress Connection::Next() { return collecting_ ? Collect() : Begin(); }
+
+Connection::Progress Connection::Begin() {
   if (in_.empty()) return Progress::kNeedMore;
-  static thread_local http1::RequestHead head;  // Used and done with before anything waits.
   const http1::ParseOutcome outcome =
-      http1::ParseRequestHead(in_.View(), options_.head, head, &head_progress_);
+      http1::ParseRequestHead(in_.View(), options_.head, head_, &head_progress_);
   if (outcome.need_more()) return Progress::kNeedMore;
   if (outcome.error()) return Refuse(outcome.status, outcome.reason);
   head_progress_ = {};
-  if (head.body == http1::BodyKind::kNone) {
-    const Progress progress = Finish(head, {});
-    in_.Consume(outcome.consumed);
-    return progress;
-  }
-  if (head.body == http1::BodyKind::kLength) {
-    if (head.content_length > options_.body_bytes_max) return Refuse(413, "the body is too large");
-    const size_t whole_bytes = outcome.consumed + static_cast<size_t>(head.content_length);
-    if (in_.size() >= whole_bytes) {
-      const Progress progress = Finish(
-          head, in_.View().substr(outcome.consumed, static_cast<size_t>(head.content_length)));
-      in_.Consume(whole_bytes);
-      return progress;
+  if (head_.body == http1::BodyKind::kNone) return Ready({}, outcome.consumed);
+  if (head_.body == http1::BodyKind::kLength) {
+    if (head_.content_length > options_.body_bytes_max) return Refuse(413, "the body is too large");
+    const auto body_bytes = static_cast<size_t>(head_.content_length);
+    if (in_.size() >= outcome.consumed + body_bytes) {
+      return Ready(in_.View().substr(outcome.consumed, body_bytes), outcome.consumed + body_bytes);
     }
   }
-  return BeginCollecting(head, outcome.consumed);
+  return BeginCollecting(outcome.consumed);
 }
 
-Connection::Progress Connection::BeginCollecting(const http1::RequestHead& head,
-                                                 size_t head_bytes) {
+Connection::Progress Connection::BeginCollecting(size_t head_bytes) {
   collecting_ = true;
-  reader_.Start(head.body, head.content_length, {.body_bytes_max = options_.body_bytes_max});
-  head_.Clear();
-  head_.Append(in_.View().substr(0, head_bytes));
+  reader_.Start(head_.body, head_.content_length, {.body_bytes_max = options_.body_bytes_max});
+  head_bytes_.Clear();
+  head_bytes_.Append(in_.View().substr(0, head_bytes));
   body_.Clear();
   in_.Consume(head_bytes);
-  if (head.expect_continue && in_.empty()) out_.Append("HTTP/1.1 100 Continue\r\n\r\n");
+  if (head_.expect_continue && in_.empty()) out_.Append("HTTP/1.1 100 Continue\r\n\r\n");
   return Collect();
 }
 
@@ -129,27 +163,25 @@ Connection::Progress Connection::Collect() {
         break;
     }
     collecting_ = false;
-    static thread_local http1::RequestHead head;
-    http1::ParseRequestHead(head_.View(), options_.head, head);
-    return Finish(head, body_.View());
+    http1::ParseRequestHead(head_bytes_.View(), options_.head, head_);
+    return Ready(body_.View(), 0);
   }
 }
 
-Connection::Progress Connection::Finish(const http1::RequestHead& head, std::string_view body) {
-  if (drain_.draining && head.keep_alive) {
-    http1::RequestHead last = head;  // So that the service says `Connection: close`.
-    last.keep_alive = false;
-    return Finish(last, body);
-  }
-  http1::ResponseWriter answer(out_);
-  service_.Answer({.head = head,
-                   .body = body,
-                   .peer = stream_.peer(),
-                   .now_ns = stream_.loop().now_ns(),
-                   .wall_ns = stream_.loop().wall_ns(),
-                   .date = HttpDateOf(stream_.loop().wall_ns())},
-                  answer);
-  return head.keep_alive ? Progress::kAnswered : Progress::kClose;
+Connection::Progress Connection::Ready(std::string_view body, size_t bytes) {
+  body_view_ = body;
+  request_bytes_ = bytes;
+  if (drain_.draining) head_.keep_alive = false;  // So that the service says `Connection: close`.
+  return Progress::kReady;
+}
+
+HttpRequest Connection::Request() const {
+  return {.head = head_,
+          .body = body_view_,
+          .peer = stream_.peer(),
+          .now_ns = stream_.loop().now_ns(),
+          .wall_ns = stream_.loop().wall_ns(),
+          .date = HttpDateOf(stream_.loop().wall_ns())};
 }
 
 void Connection::AnswerError(int status, std::string_view reason) {
@@ -239,7 +271,11 @@ Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service,
     connection.in().Commit(got.bytes);
     bool go_on = true;
     do {
-      go_on = connection.AnswerArrived();
+      if (service.waits()) {
+        go_on = co_await connection.AnswerArrivedLater();
+      } else {
+        go_on = connection.AnswerArrived();
+      }
       if (connection.out().empty()) break;
       const bool more_waits = connection.out().size() >= kFlushBytes;
       const IoResult sent = co_await stream->Write(connection.out().View());

@@ -1,6 +1,6 @@
-// HttpService: serves HTTP/1.1 on a stream for doors whose answers need no waiting: requests are
-// parsed in place, every pipelined one that has arrived is answered into one buffer, and the buffer
-// goes out in one write.
+// HttpService: serves HTTP/1.1 on a stream for doors for programs: requests are parsed in place,
+// every pipelined one that has arrived is answered into one buffer, and the buffer goes out in one
+// write. A door whose answers wait for others says so and answers in a task.
 //
 // Thread safety: one HttpService may answer on many loops at once, so its Answer must be
 // thread-safe; everything else belongs to the stream's loop.
@@ -24,7 +24,7 @@
 
 namespace weir::net {
 
-// One whole request. Views live until Answer returns.
+// One whole request. Views live until Answer returns, or AnswerLater's task has finished.
 struct HttpRequest {
   const http1::RequestHead& head;
   std::string_view body;  // Decoded when it was chunked.
@@ -40,6 +40,14 @@ class HttpService {
   // Appends exactly one answer, complete with its framing. Runs on the stream's loop; must not
   // block.
   virtual void Answer(const HttpRequest& request, http1::ResponseWriter& answer) = 0;
+
+  // True: AnswerLater is asked instead. The same for as long as a connection lives.
+  virtual bool waits() const { return false; }
+  // As Answer; the connection's next request is taken when the task has finished.
+  virtual Task<void> AnswerLater(const HttpRequest& request, http1::ResponseWriter& answer) {
+    Answer(request, answer);
+    co_return;
+  }
 };
 
 struct HttpServiceOptions {

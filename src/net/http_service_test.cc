@@ -29,6 +29,24 @@ class Mirror final : public HttpService {
   int answered = 0;
 };
 
+// The same after a while.
+class LateMirror final : public HttpService {
+ public:
+  explicit LateMirror(EventLoop& loop) : loop_(loop) {}
+  bool waits() const override { return true; }
+  void Answer(const HttpRequest& request, http1::ResponseWriter& answer) override {
+    mirror_.Answer(request, answer);
+  }
+  Task<void> AnswerLater(const HttpRequest& request, http1::ResponseWriter& answer) override {
+    co_await loop_.SleepFor(2 * kMs);
+    Answer(request, answer);
+  }
+
+ private:
+  EventLoop& loop_;
+  Mirror mirror_;
+};
+
 std::string Ok(std::string_view body) {
   return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
          std::string(body);
@@ -154,6 +172,46 @@ TEST(HttpService, ManyPipelinedRequestsAreAllAnswered) {
   }
   const Heard heard = Talk({requests});
   EXPECT_TRUE(heard.text == expected) << heard.text.size() << " bytes of " << expected.size();
+}
+
+TEST(HttpService, AnswersThatWaitKeepTheirRequestsAndTheirOrder) {
+  LoopFixture fixture;
+  auto scenario = [](EventLoop& loop) -> Task<void> {
+    LateMirror service(loop);
+    const DrainFlag drain;
+    auto listener = Listener::Open(loop, Endpoint::Parse("127.0.0.1:0").value(),
+                                   [&](std::unique_ptr<Stream> stream) {
+                                     loop.Spawn(ServeHttp(std::move(stream), service, {}, drain));
+                                   });
+    std::vector<std::unique_ptr<Stream>> clients;
+    for (int i = 0; i < 2; ++i) {
+      clients.push_back(
+          (co_await Connect(loop, (*listener)->endpoint(), loop.now_ns() + 1000 * kMs)).value());
+    }
+    // Both are answered by turns, so that one's request is there while the other's is parsed.
+    for (int i = 0; i < 2; ++i) {
+      const std::string name = i == 0 ? "a" : "bb";
+      co_await clients[i]->Write("POST /" + name +
+                                 "1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nxyz"
+                                 "GET /" +
+                                 name + "2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    }
+    for (int i = 0; i < 2; ++i) {
+      const std::string name = i == 0 ? "a" : "bb";
+      std::string heard;
+      char buffer[4096];
+      for (;;) {
+        clients[i]->SetReadDeadline(loop.now_ns() + 2000 * kMs);
+        const IoResult got = co_await clients[i]->Read(buffer);
+        if (!got.ok()) break;
+        heard.append(buffer, got.bytes);
+      }
+      EXPECT_EQ(heard, Ok("POST /" + name + "1|xyz") + Ok("GET /" + name + "2|"));
+    }
+    clients.clear();
+    while (loop.live_tasks() > 1) co_await loop.SleepFor(kMs);
+  };
+  fixture.RunTask(scenario(fixture.loop()));
 }
 
 }  // namespace
