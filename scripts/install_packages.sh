@@ -46,11 +46,11 @@ packages_for() {
       have node && have npm || echo nodejs npm
       python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
       have promtool || echo prometheus
-      echo faketime
+      echo faketime redis-server redis-tools valkey-server valkey-tools
       ;;
     bench)
       packages_for build
-      echo libbenchmark-dev nginx-light haproxy wrk
+      echo libbenchmark-dev nginx-light haproxy wrk redis-server redis-tools
       ;;
     lint)
       packages_for test
@@ -63,10 +63,24 @@ packages_for() {
   esac
 }
 
+# Debian 12 has Valkey in its backports only; other releases have it in their main archive.
+add_backports_for() {
+  local sources=/etc/apt/sources.list.d/weir-backports.sources
+  case " $* " in *" valkey-server "*) ;; *) return 0 ;; esac
+  if [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" != bookworm ] || [ -e "$sources" ] ||
+    apt-cache policy valkey-server 2>/dev/null | grep -q 'Candidate: [^(]'; then
+    return 0
+  fi
+  say "adds the suite bookworm-backports in $sources, for valkey-server"
+  printf '%s\n' 'Types: deb' 'URIs: http://deb.debian.org/debian' 'Suites: bookworm-backports' 'Components: main' \
+    'Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg' | as_root tee "$sources" >/dev/null
+}
+
 # Installs without starting the daemons that some of the packages bring: the tests start their own.
 apt_install() {
   local policy=/usr/sbin/policy-rc.d unit
   say "apt-get install $*"
+  add_backports_for "$@"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 update
   local policy_is_ours=no
   if [ ! -e "$policy" ]; then
@@ -82,7 +96,7 @@ apt_install() {
     say "apt-get failed ($code)" >&2
     return "$code"
   fi
-  for unit in nginx haproxy prometheus; do
+  for unit in nginx haproxy prometheus redis-server valkey-server; do
     case " $* " in
       *" $unit"*) if have systemctl; then as_root systemctl disable --quiet "$unit" 2>/dev/null || true; fi ;;
     esac
