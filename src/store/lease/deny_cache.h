@@ -1,0 +1,75 @@
+// Denials that the store has spoken and that still hold: "cost n is denied for R" is true of every
+// cost of at least n until the instant at which the question was sent, plus R. Answers floods
+// without a round trip and admits nothing by itself, so it can only be too strict, and only where
+// units come back before their time:
+//   - a refund, a reset or a settle made here: call Drop;
+//   - the same made by another node, on a counter that has reservations or leases: such a denial is
+//     kept for at most `reserved_max_ns`;
+//   - a reset by another node: nothing is kept for longer than `max_ns`;
+//   - a new policy: call DropAll.
+// Parallel limits are not for this cache: a slot may come free at any time.
+//
+//   DenyCache cache({.slots = 65536});
+//   cache.Put(key, /*cost=*/5, sent_ns, retry_after_ns, /*reservations=*/false);
+//   if (std::optional<int64_t> wait_ns = cache.Find(key, cost, now_ns)) ...   // Denied for so
+//   long.
+//
+// A fixed number of slots, four to a set; a newcomer replaces the entry of its set that ends first.
+// All operations are O(1) and none allocates after construction.
+// Thread safety: one thread (one cache per event loop). Times are the node's monotonic clock, ns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/keyed_hash.h"
+
+namespace weir::store::lease {
+
+using base::Key128;
+
+class DenyCache {
+ public:
+  struct Options {
+    size_t slots = 65536;  // Rounded up to a power of two, at least 4. 40 bytes each.
+    int64_t max_ns = 1'000'000'000;
+    int64_t reserved_max_ns = 100'000'000;
+  };
+
+  explicit DenyCache(const Options& options);
+
+  // Remembers that the store denied `cost` (above 0) for `retry_after_ns` from `sent_ns`, when the
+  // question left; core::kNever counts as very long. `reservations`: units of this counter may come
+  // back out of turn (reservations, leases).
+  void Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_after_ns, bool reservations);
+
+  // How long `cost` stays denied, as far as is known: above 0. Nothing: ask the store. The caller
+  // may announce the wait, and more if it knows more.
+  std::optional<int64_t> Find(Key128 key, int64_t cost, int64_t now_ns) const;
+
+  void Drop(Key128 key);
+  void DropAll() { ++generation_; }
+
+ private:
+  static constexpr size_t kWays = 4;
+  struct Slot {
+    Key128 key;
+    int64_t cost = 0;
+    int64_t until_ns = 0;
+    uint64_t generation = 0;
+  };
+
+  size_t SetOf(Key128 key) const { return (key.lo & set_mask_) * kWays; }
+  bool Holds(const Slot& slot, Key128 key) const {
+    return slot.generation == generation_ && slot.key == key;
+  }
+
+  Options options_;
+  uint64_t generation_ = 1;
+  size_t set_mask_ = 0;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace weir::store::lease
