@@ -56,7 +56,10 @@ class LeaseBook {
   struct Answer {
     bool spent = false;  // The cost is paid from the lease.
     bool ask = false;    // Call Ask now.
-    int64_t number = 0;  // For Undo.
+    // For Undo: the lease that paid.
+    int64_t number = 0;
+    int64_t since_us = 0;
+    int64_t until_ns = 0;
   };
   // What is known of the limit as a whole, for the headers of an answer.
   struct Standing {
