@@ -95,21 +95,10 @@ const char* FaultOfHead(const Call& call, int& status) {
   return nullptr;
 }
 
-Admission Decide(LoopState& state, Call& call, const policy::Attributes& attributes) {
-  const bool known = call.identity.outcome == identity::IdentityOutcome::kOk;
-  const Result<const decide::Verdict*> decided =
-      state.worker().Decide(attributes, decide::Costs::Requests(),
-                            {.door = metrics::Door::kGateway,
-                             .missing = policy::Missing::kEmpty,
-                             // A call that ends in 401 is charged, so that guessing keys is
-                             // limited; it holds no parallel slot.
-                             .reserve_ttl_ns = known ? LoopState::kSlotTtlNs : 0,
-                             .reserve_parallel_only = true,
-                             .client = call.identity.client.view(),
-                             .client_hashed = true},
-                            state.Now());
-  if (!decided) return Refuse(state, call, 503, "too many calls are under way");
+bool IsKnown(const Call& call) { return call.identity.outcome == identity::IdentityOutcome::kOk; }
 
+Admission Conclude(LoopState& state, Call& call, const Result<const decide::Verdict*>& decided) {
+  if (!decided) return Refuse(state, call, 503, "too many calls are under way");
   const decide::Verdict& verdict = **decided;
   const policy::AnswersConfig& config = call.view->policy->config().answers;
   const answers::RetryAdvice advice =
@@ -126,9 +115,28 @@ Admission Decide(LoopState& state, Call& call, const policy::Attributes& attribu
     call.reservation = verdict.reservation;
     state.HoldSlots(call);
   }
-  if (!known) return Refuse(state, call, 401, call.identity.reason);
+  if (!IsKnown(call)) return Refuse(state, call, 401, call.identity.reason);
   call.outcome = "allowed";
+  SetTarget(*call.route, call, call.target);
+  call.upgrade = MayUpgrade(call.head);
   return Admission::kForward;
+}
+
+Admission Decide(LoopState& state, Call& call, const policy::Attributes& attributes) {
+  const decide::DecideOptions options{.door = metrics::Door::kGateway,
+                                      .missing = policy::Missing::kEmpty,
+                                      // A call that ends in 401 is charged, so that guessing keys
+                                      // is limited; it holds no parallel slot.
+                                      .reserve_ttl_ns = IsKnown(call) ? LoopState::kSlotTtlNs : 0,
+                                      .reserve_parallel_only = true,
+                                      .client = call.identity.client.view(),
+                                      .client_hashed = true};
+  const decide::Costs costs = decide::Costs::Requests();
+  if (state.worker().waits()) {
+    call.decision = state.worker().Begin(attributes, costs, options, state.Now());
+    return Admission::kWaits;
+  }
+  return Conclude(state, call, state.worker().Decide(attributes, costs, options, state.Now()));
 }
 
 }  // namespace
@@ -156,12 +164,15 @@ Admission Admit(LoopState& state, const Client& client, Call& call) {
   SetAttributes(call, attributes);
   if (!call.model_known && !call.body.none() && call.view->NeedsModel(attributes))
     return Admission::kNeedsModel;
-  const Admission admission = Decide(state, call, attributes);
-  if (admission == Admission::kForward) {
-    SetTarget(*call.route, call, call.target);
-    call.upgrade = MayUpgrade(call.head);
-  }
-  return admission;
+  return Decide(state, call, attributes);
+}
+
+Task<Admission> AwaitAdmission(LoopState& state, Call& call) {
+  const Result<const decide::Verdict*> decided =
+      co_await state.worker().Finish(*call.decision, state.Now());
+  const Admission admission = Conclude(state, call, decided);
+  call.decision.reset();
+  co_return admission;
 }
 
 }  // namespace weir::gateway

@@ -113,6 +113,7 @@ Task<Ending> Run(LoopState& state, Client& client, Call& call) {
       co_return co_await Refuse(state, client, call, inspection.status, inspection.message);
     admission = Admit(state, client, call);
   }
+  if (admission == Admission::kWaits) admission = co_await AwaitAdmission(state, call);
   if (admission == Admission::kAnswered) co_return co_await SendOwnAnswer(state, client, call);
   call.keep_alive = keep_alive && !state.draining();
   if (!call.body.whole() && call.head.body == http1::BodyKind::kLength &&

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "base/task.h"
+#include "decide/engine.h"
 #include "decide/verdict.h"
 #include "gateway/policy_view.h"
 #include "gateway/request_body.h"
@@ -90,6 +91,7 @@ struct Call {
   Source source = Source::kMemory;
   std::string limit;  // The binding limit's name.
 
+  decide::DecisionPtr decision{nullptr, {nullptr}};  // While a shared store is asked.
   std::optional<decide::ReservationId>
       reservation;  // Parallel slots, renewed while the call lasts.
   Call* next_reserved = nullptr;

@@ -10,6 +10,14 @@ namespace {
 
 constexpr size_t kBufferBytesKept = 20 * 1024;
 
+Task<void> SettleLater(decide::Worker& worker, decide::ReservationId id, core::Now now) {
+  [[maybe_unused]] const auto settled = co_await worker.SettleShared(id, {}, now);
+}
+
+Task<void> RenewLater(decide::Worker& worker, decide::ReservationId id, core::Now now) {
+  [[maybe_unused]] const bool renewed = co_await worker.RenewShared(id, LoopState::kSlotTtlNs, now);
+}
+
 }  // namespace
 
 void Call::Reset() {
@@ -36,6 +44,7 @@ void Call::Reset() {
   outcome = {};
   source = Source::kMemory;
   limit.clear();
+  decision.reset();
   reservation.reset();
 }
 
@@ -94,13 +103,21 @@ void LoopState::ReleaseSlots(Call& call) {
       call.next_reserved;
   if (call.next_reserved != nullptr) call.next_reserved->previous_reserved = call.previous_reserved;
   // Costs stand as charged; only the slots come back. One that has expired is gone already.
-  [[maybe_unused]] const auto settled = worker().Settle(*call.reservation, {}, Now());
+  if (worker().waits()) {
+    loop().Spawn(SettleLater(worker(), *call.reservation, Now()));
+  } else {
+    [[maybe_unused]] const auto settled = worker().Settle(*call.reservation, {}, Now());
+  }
   call.reservation.reset();
 }
 
 void LoopState::RenewSlots() {
   for (Call* call = reserved_; call != nullptr; call = call->next_reserved) {
-    worker().Renew(*call->reservation, kSlotTtlNs, Now());
+    if (worker().waits()) {
+      loop().Spawn(RenewLater(worker(), *call->reservation, Now()));
+    } else {
+      worker().Renew(*call->reservation, kSlotTtlNs, Now());
+    }
   }
   if (reserved_ != nullptr) renewer_.ArmAt(loop().now_ns() + kRenewNs);
 }

@@ -83,6 +83,28 @@ void AppendState(const decide::LimitState& state, wire::Buffer& out) {
   out.Append('}');
 }
 
+void FinishReset(const net::HttpRequest& request, std::string_view limit, const Result<void>& done,
+                 http1::ResponseWriter& answer) {
+  if (!done) return AnswerError(request, done.error(), answer);
+  wire::Buffer body;
+  json::Writer(body).BeginObject().Key("reset").String(limit).EndObject();
+  AnswerJson(request, 200, body.View(), answer);
+}
+
+void FinishState(const net::HttpRequest& request, std::span<const decide::LimitState> states,
+                 http1::ResponseWriter& answer) {
+  wire::Buffer body;
+  body.Append(R"({"limits":[)");
+  bool first = true;
+  for (const decide::LimitState& state : states) {
+    if (!first) body.Append(',');
+    first = false;
+    AppendState(state, body);
+  }
+  body.Append("]}");
+  AnswerJson(request, 200, body.View(), answer);
+}
+
 std::optional<int> ParseCount(std::string_view text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -126,10 +148,12 @@ void Admin::AnswerReload(const net::HttpRequest& request, http1::ResponseWriter&
   AnswerJson(request, 422, body.View(), answer);
 }
 
-void Admin::AnswerReset(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+std::optional<std::string> Admin::ReadReset(const net::HttpRequest& request,
+                                            http1::ResponseWriter& answer) {
   json::ResetRequest reset;
   if (!parser_.ParseReset(request.body, reset)) {
-    return AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
+    AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
+    return std::nullopt;
   }
   call_.Begin(worker_);
   Result<void> done;
@@ -137,37 +161,60 @@ void Admin::AnswerReset(const net::HttpRequest& request, http1::ResponseWriter& 
     if (done) done = call_.Set(attribute.name, attribute.value);
   }
   if (done && reset.api_key) done = call_.SetApiKey(*reset.api_key);
-  if (done) {
-    done = worker_.Reset(reset.limit, call_.attributes(),
-                         worker_.engine().NowAt(request.now_ns, request.wall_ns));
+  if (done) return std::string(reset.limit);
+  AnswerError(request, done.error(), answer);
+  return std::nullopt;
+}
+
+void Admin::AnswerReset(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  const std::optional<std::string> limit = ReadReset(request, answer);
+  if (!limit) return;
+  FinishReset(request, *limit,
+              worker_.Reset(*limit, call_.attributes(),
+                            worker_.engine().NowAt(request.now_ns, request.wall_ns)),
+              answer);
+}
+
+bool Admin::ReadState(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  given_.clear();
+  uri::ForEachQueryParam(request.head.query, [&](std::string_view name, std::string_view value) {
+    given_.emplace_back(name, value);
+  });
+  call_.Begin(worker_);
+  for (const auto& [name, value] : given_) {
+    const Result<void> set = call_.Set(name, value);
+    if (set) continue;
+    AnswerError(request, set.error(), answer);
+    return false;
   }
-  if (!done) return AnswerError(request, done.error(), answer);
-  wire::Buffer body;
-  json::Writer(body).BeginObject().Key("reset").String(reset.limit).EndObject();
-  AnswerJson(request, 200, body.View(), answer);
+  return true;
 }
 
 void Admin::AnswerState(const net::HttpRequest& request, http1::ResponseWriter& answer) {
-  std::vector<std::pair<std::string, std::string>> given;  // Kept until the decision reads them.
-  uri::ForEachQueryParam(request.head.query, [&](std::string_view name, std::string_view value) {
-    given.emplace_back(name, value);
-  });
-  call_.Begin(worker_);
-  for (const auto& [name, value] : given) {
-    const Result<void> set = call_.Set(name, value);
-    if (!set) return AnswerError(request, set.error(), answer);
-  }
+  if (!ReadState(request, answer)) return;
   const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
-  wire::Buffer body;
-  body.Append(R"({"limits":[)");
-  bool first = true;
-  for (const decide::LimitState& state : worker_.State(call_.attributes(), now)) {
-    if (!first) body.Append(',');
-    first = false;
-    AppendState(state, body);
+  FinishState(request, worker_.State(call_.attributes(), now), answer);
+}
+
+Task<void> Admin::AnswerLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  const http1::RequestHead& head = request.head;
+  const bool may_ask = MayAsk(request, TokenOf(worker_.policy()));
+  if (may_ask && head.path == "/admin/reset" && head.method_id == http1::Method::kPost) {
+    const std::optional<std::string> limit = ReadReset(request, answer);
+    if (!limit) co_return;
+    const Result<void> done = co_await worker_.ResetShared(*limit, call_.attributes());
+    FinishReset(request, *limit, done, answer);
+    co_return;
   }
-  body.Append("]}");
-  AnswerJson(request, 200, body.View(), answer);
+  if (may_ask && head.path == "/admin/state" && IsGet(head)) {
+    if (!ReadState(request, answer)) co_return;
+    const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
+    const std::vector<decide::LimitState> states =
+        co_await worker_.StateShared(call_.attributes(), now);
+    FinishState(request, states, answer);
+    co_return;
+  }
+  Answer(request, answer);
 }
 
 void Admin::AnswerTop(const net::HttpRequest& request, http1::ResponseWriter& answer) {

@@ -26,8 +26,14 @@ class Admin final : public net::HttpService {
   Admin(decide::Worker& worker, ReloadFunction reload);
 
   void Answer(const net::HttpRequest& request, http1::ResponseWriter& answer) override;
+  bool waits() const override { return worker_.waits(); }
+  Task<void> AnswerLater(const net::HttpRequest& request, http1::ResponseWriter& answer) override;
 
  private:
+  // The call that the request names, into call_; nothing: it has been answered with what is wrong.
+  std::optional<std::string> ReadReset(const net::HttpRequest& request,
+                                       http1::ResponseWriter& answer);
+  bool ReadState(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerReload(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerReset(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerState(const net::HttpRequest& request, http1::ResponseWriter& answer);
@@ -37,6 +43,7 @@ class Admin final : public net::HttpService {
   const ReloadFunction reload_;
   json::CheckRequestParser parser_;
   CallAttributes call_;
+  std::vector<std::pair<std::string, std::string>> given_;  // What call_ views, of a query.
 };
 
 }  // namespace weir::doors

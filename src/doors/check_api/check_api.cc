@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "answers/limit_headers.h"
+#include "base/when_all.h"
 #include "doors/answer.h"
 #include "doors/check_api/ad_hoc_rule.h"
 #include "doors/check_api/decision_json.h"
@@ -56,6 +57,27 @@ void AnswerSettled(const net::HttpRequest& request, std::string_view reservation
   AnswerJson(request, 200, body.View(), answer);
 }
 
+constexpr std::string_view kBatchFront = R"({"results":[)";
+constexpr std::string_view kBatchBack = "]}";
+constexpr std::string_view kRuleName = "ad-hoc";
+
+decide::DecideOptions OptionsOf(const json::CheckItem& item, bool for_headers) {
+  return {.door = metrics::Door::kApi,
+          .missing = policy::Missing::kSkip,
+          .peek = item.peek,
+          .reserve_ttl_ns = item.reserve ? item.reserve_ttl.count() : 0,
+          .next_unit = for_headers};
+}
+
+// The rule that came with the item, if its cost is one that rules count.
+Result<core::MeterSpec> RuleOf(const json::CheckItem& item) {
+  const Result<core::MeterSpec> spec = SpecOf(*item.rule);
+  const uint8_t requests_only = static_cast<uint8_t>(1u << static_cast<unsigned>(Unit::kRequests));
+  if (spec && item.cost.given != requests_only)
+    return InvalidArgument("cost: a rule that comes with the call counts requests");
+  return spec;
+}
+
 Error UnknownReservation() { return {ErrorCode::kNotFound, "reservation: unknown or expired"}; }
 
 }  // namespace
@@ -92,7 +114,12 @@ void CheckApi::AnswerCheck(const net::HttpRequest& request, http1::ResponseWrite
   const core::Now now = NowOf(request);
   if (parser_.is_batch()) return AnswerBatch(request, now, answer);
   const bool wants_status = WantsStatus(request.head);
-  const Result<const decide::Verdict*> decided = DecideItem(parser_.items()[0], wants_status, now);
+  AnswerVerdict(request, DecideItem(parser_.items()[0], wants_status, now), wants_status, answer);
+}
+
+void CheckApi::AnswerVerdict(const net::HttpRequest& request,
+                             const Result<const decide::Verdict*>& decided, bool wants_status,
+                             http1::ResponseWriter& answer) {
   if (!decided) return AnswerError(request, decided.error(), answer);
   const decide::Verdict& verdict = **decided;
   BeginAnswer(request, wants_status && !verdict.allowed ? 429 : 200, "application/json", answer);
@@ -112,57 +139,161 @@ void CheckApi::AnswerBatch(const net::HttpRequest& request, core::Now now,
   BeginAnswer(request, 200, "application/json", answer);
   answer.BeginBody();
   wire::Buffer& out = answer.out();
-  out.Append(R"({"results":[)");
+  out.Append(kBatchFront);
   bool first = true;
   for (const json::CheckItem& item : parser_.items()) {
     if (!first) out.Append(',');
     first = false;
-    if (!item.error.empty()) {
-      AppendError("invalid_argument", item.error, out);
-      continue;
-    }
-    const Result<const decide::Verdict*> decided = DecideItem(item, false, now);
-    if (decided) {
-      AppendDecision(**decided, out);
-    } else {
-      AppendError(CodeName(decided.error().code), decided.error().message, out);
-    }
+    AppendItem(DecideItem(item, false, now), out);
   }
-  out.Append("]}");
+  out.Append(kBatchBack);
   answer.EndBody();
+}
+
+void CheckApi::AppendItem(const Result<const decide::Verdict*>& decided, wire::Buffer& out) {
+  if (decided) {
+    AppendDecision(**decided, out);
+  } else {
+    AppendError(CodeName(decided.error().code), decided.error().message, out);
+  }
+}
+
+Result<void> CheckApi::Describe(const json::CheckItem& item) {
+  call_.Begin(worker_);
+  for (const json::NameValue& attribute : item.attributes) {
+    Result<void> set = call_.Set(attribute.name, attribute.value);
+    if (!set) return set;
+  }
+  if (item.api_key) return call_.SetApiKey(*item.api_key);
+  return {};
 }
 
 Result<const decide::Verdict*> CheckApi::DecideItem(const json::CheckItem& item, bool for_headers,
                                                     core::Now now) {
-  decide::DecideOptions options{.door = metrics::Door::kApi,
-                                .missing = policy::Missing::kSkip,
-                                .peek = item.peek,
-                                .reserve_ttl_ns = item.reserve ? item.reserve_ttl.count() : 0,
-                                .next_unit = for_headers};
-  if (item.rule) return DecideRule(item, options, now);
-  call_.Begin(worker_);
-  for (const json::NameValue& attribute : item.attributes) {
-    Result<void> set = call_.Set(attribute.name, attribute.value);
-    if (!set) return std::unexpected(std::move(set.error()));
+  if (!item.error.empty()) return InvalidArgument(std::string(item.error));
+  decide::DecideOptions options = OptionsOf(item, for_headers);
+  if (item.rule) {
+    const Result<core::MeterSpec> spec = RuleOf(item);
+    if (!spec) return std::unexpected(spec.error());
+    return worker_.DecideAdHoc({.key = item.key, .spec = *spec, .name = kRuleName},
+                               item.cost[Unit::kRequests], options, now);
   }
-  if (item.api_key) {
-    Result<void> set = call_.SetApiKey(*item.api_key);
-    if (!set) return std::unexpected(std::move(set.error()));
-  }
+  const Result<void> described = Describe(item);
+  if (!described) return std::unexpected(described.error());
   options.client_hashed = call_.client_hashed();
   return worker_.Decide(call_.attributes(), CostsOf(item.cost), options, now);
 }
 
-Result<const decide::Verdict*> CheckApi::DecideRule(const json::CheckItem& item,
-                                                    const decide::DecideOptions& options,
-                                                    core::Now now) {
-  const Result<core::MeterSpec> spec = SpecOf(*item.rule);
-  if (!spec) return std::unexpected(spec.error());
-  const uint8_t requests_only = static_cast<uint8_t>(1u << static_cast<unsigned>(Unit::kRequests));
-  if (item.cost.given != requests_only)
-    return InvalidArgument("cost: a rule that comes with the call counts requests");
-  return worker_.DecideAdHoc({.key = item.key, .spec = *spec, .name = "ad-hoc"},
-                             item.cost[Unit::kRequests], options, now);
+// Over a shared store
+// ----------------------------------------------------------------------------------------------------
+
+Task<void> CheckApi::AnswerLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  const http1::RequestHead& head = request.head;
+  const policy::Secret& token = TokenOf(worker_.policy());
+  if (head.path == "/v1/authorize") {
+    co_await forward_auth_.AnswerLater(request, token, answer);
+    co_return;
+  }
+  if (head.method_id == http1::Method::kPost && MayAsk(request, token)) {
+    if (head.path == "/v1/check") {
+      co_await CheckLater(request, answer);
+      co_return;
+    }
+    if (head.path == "/v1/settle") {
+      co_await SettleLater(request, answer);
+      co_return;
+    }
+    if (head.path == "/v1/release") {
+      co_await ReleaseLater(request, answer);
+      co_return;
+    }
+  }
+  Answer(request, answer);
+}
+
+Result<decide::DecisionPtr> CheckApi::BeginItem(const json::CheckItem& item, bool for_headers,
+                                                core::Now now) {
+  if (!item.error.empty()) return InvalidArgument(std::string(item.error));
+  decide::DecideOptions options = OptionsOf(item, for_headers);
+  if (item.rule) {
+    const Result<core::MeterSpec> spec = RuleOf(item);
+    if (!spec) return std::unexpected(spec.error());
+    return worker_.BeginAdHoc({.key = item.key, .spec = *spec, .name = kRuleName},
+                              item.cost[Unit::kRequests], options);
+  }
+  const Result<void> described = Describe(item);
+  if (!described) return std::unexpected(described.error());
+  options.client_hashed = call_.client_hashed();
+  return worker_.Begin(call_.attributes(), CostsOf(item.cost), options, now);
+}
+
+Task<void> CheckApi::FinishItem(Item& item, core::Now now) {
+  item.verdict = co_await worker_.Finish(**item.decision, now);
+}
+
+// The parser and the attributes are the loop's: what a decision needs of them it has once Begin is
+// through, before anything waits.
+Task<void> CheckApi::CheckLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  if (!parser_.ParseCheck(request.body)) {
+    AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
+    co_return;
+  }
+  const core::Now now = NowOf(request);
+  const bool batch = parser_.is_batch();
+  const bool wants_status = !batch && WantsStatus(request.head);
+  std::vector<Item> items;
+  items.reserve(parser_.items().size());
+  std::vector<Task<void>> tasks;
+  for (const json::CheckItem& asked : parser_.items()) {
+    Item& item = items.emplace_back(BeginItem(asked, wants_status, now));
+    if (item.decision) {
+      tasks.push_back(FinishItem(item, now));
+    } else {
+      item.verdict = std::unexpected(item.decision.error());
+    }
+  }
+  co_await WhenAll(std::move(tasks));
+  if (!batch) {
+    AnswerVerdict(request, items[0].verdict, wants_status, answer);
+    co_return;
+  }
+  BeginAnswer(request, 200, "application/json", answer);
+  answer.BeginBody();
+  wire::Buffer& out = answer.out();
+  out.Append(kBatchFront);
+  for (const Item& item : items) {
+    if (&item != &items.front()) out.Append(',');
+    AppendItem(item.verdict, out);
+  }
+  out.Append(kBatchBack);
+  answer.EndBody();
+}
+
+Task<void> CheckApi::SettleLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  json::SettleRequest settle;
+  if (!parser_.ParseSettle(request.body, settle)) {
+    AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
+    co_return;
+  }
+  const std::string reservation(settle.reservation);
+  const std::optional<decide::ReservationId> id = decide::ParseReservationId(reservation);
+  Result<decide::Settled> settled = std::unexpected(UnknownReservation());
+  const decide::Costs actual = CostsOf(settle.actual);
+  if (id) settled = co_await worker_.SettleShared(*id, actual, NowOf(request));
+  AnswerSettled(request, reservation, settled, answer);
+}
+
+Task<void> CheckApi::ReleaseLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  json::ReleaseRequest release;
+  if (!parser_.ParseRelease(request.body, release)) {
+    AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
+    co_return;
+  }
+  const std::string reservation(release.reservation);
+  const std::optional<decide::ReservationId> id = decide::ParseReservationId(reservation);
+  Result<decide::Settled> settled = std::unexpected(UnknownReservation());
+  if (id) settled = co_await worker_.ReleaseShared(*id, NowOf(request));
+  AnswerSettled(request, reservation, settled, answer);
 }
 
 void CheckApi::AnswerSettle(const net::HttpRequest& request, http1::ResponseWriter& answer) {

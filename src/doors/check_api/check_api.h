@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "base/task.h"
 #include "decide/engine.h"
 #include "doors/call_attributes.h"
 #include "doors/forward_auth/forward_auth.h"
@@ -24,18 +26,36 @@ class CheckApi final : public net::HttpService {
   explicit CheckApi(decide::Worker& worker);  // With a seed from the operating system.
 
   void Answer(const net::HttpRequest& request, http1::ResponseWriter& answer) override;
+  bool waits() const override { return worker_.waits(); }
+  Task<void> AnswerLater(const net::HttpRequest& request, http1::ResponseWriter& answer) override;
 
  private:
+  // One item of a check on its way: its decision, or why there is none.
+  struct Item {
+    Result<decide::DecisionPtr> decision;
+    Result<const decide::Verdict*> verdict = nullptr;
+  };
+
   void AnswerCheck(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerBatch(const net::HttpRequest& request, core::Now now, http1::ResponseWriter& answer);
   void AnswerSettle(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerRelease(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerLimits(const net::HttpRequest& request, http1::ResponseWriter& answer);
 
+  Task<void> CheckLater(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  Task<void> FinishItem(Item& item, core::Now now);
+  Task<void> SettleLater(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  Task<void> ReleaseLater(const net::HttpRequest& request, http1::ResponseWriter& answer);
+
+  void AnswerVerdict(const net::HttpRequest& request, const Result<const decide::Verdict*>& decided,
+                     bool wants_status, http1::ResponseWriter& answer);
+  static void AppendItem(const Result<const decide::Verdict*>& decided, wire::Buffer& out);
+  // The attributes of an item into call_.
+  Result<void> Describe(const json::CheckItem& item);
   Result<const decide::Verdict*> DecideItem(const json::CheckItem& item, bool for_headers,
                                             core::Now now);
-  Result<const decide::Verdict*> DecideRule(const json::CheckItem& item,
-                                            const decide::DecideOptions& options, core::Now now);
+  Result<decide::DecisionPtr> BeginItem(const json::CheckItem& item, bool for_headers,
+                                        core::Now now);
   core::Now NowOf(const net::HttpRequest& request) {
     return worker_.engine().NowAt(request.now_ns, request.wall_ns);
   }

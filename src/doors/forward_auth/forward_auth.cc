@@ -72,65 +72,96 @@ Result<void> ForwardAuth::Describe(const http1::RequestHead& head, const Origina
   return call_.SetPath(original.uri);
 }
 
-void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& token,
-                         http1::ResponseWriter& answer) {
+std::optional<ForwardAuth::Question> ForwardAuth::Read(const net::HttpRequest& request,
+                                                       const policy::Secret& token,
+                                                       http1::ResponseWriter& answer) {
   const http1::RequestHead& head = request.head;
   const identity::IdentityResolver& resolver = worker_.identity();
   const identity::IpAddress peer = PeerAddress(request.peer);
   const bool trusted = resolver.options().trusted_proxies.Contains(peer);
   if (!token.empty() && !trusted && !BearsToken(head, token)) {
-    return AnswerError(
+    AnswerError(
         request, 401, "unauthenticated",
         "X-Weir-Token with this door's token is required of peers outside identity.trusted_proxies",
         answer);
+    return std::nullopt;
   }
   const std::optional<int> deny_status = DenyStatus(head);
-  if (!deny_status)
-    return AnswerError(request, 400, "invalid_argument", "deny: must be 403 or 429", answer);
-
+  if (!deny_status) {
+    AnswerError(request, 400, "invalid_argument", "deny: must be 403 or 429", answer);
+    return std::nullopt;
+  }
   identity::IdentityRequest who_asks(resolver, peer);
   for (const http1::HeaderField& field : head.headers) who_asks.Offer(field.name, field.value);
-  const identity::Identity who =
-      resolver.Resolve(who_asks, worker_.identity_cache(), request.wall_ns);
+  Question question{.who = resolver.Resolve(who_asks, worker_.identity_cache(), request.wall_ns),
+                    .deny_status = *deny_status};
   const Result<Original> original = OriginalOf(head, trusted);
-  if (!original) return AnswerError(request, original.error(), answer);
-  const Result<void> described = Describe(head, *original, who);
-  if (!described) return AnswerError(request, described.error(), answer);
+  const Result<void> described = original ? Describe(head, *original, question.who)
+                                          : Result<void>(std::unexpected(original.error()));
+  if (described) return question;
+  AnswerError(request, described.error(), answer);
+  return std::nullopt;
+}
 
-  const Result<const decide::Verdict*> decided =
-      worker_.Decide(call_.attributes(), decide::Costs::Requests(),
-                     {.door = metrics::Door::kForwardAuth,
-                      .missing = policy::Missing::kEmpty,
-                      .client = who.client.view(),
-                      .client_hashed = true},
-                     worker_.engine().NowAt(request.now_ns, request.wall_ns));
+decide::DecideOptions ForwardAuth::OptionsOf(const Question& question) {
+  return {.door = metrics::Door::kForwardAuth,
+          .missing = policy::Missing::kEmpty,
+          .client = question.who.client.view(),
+          .client_hashed = true};
+}
+
+void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& token,
+                         http1::ResponseWriter& answer) {
+  const std::optional<Question> question = Read(request, token, answer);
+  if (!question) return;
+  Conclude(request, *question, call_.attributes().Get(policy::kPathAttribute),
+           worker_.Decide(call_.attributes(), decide::Costs::Requests(), OptionsOf(*question),
+                          worker_.engine().NowAt(request.now_ns, request.wall_ns)),
+           answer);
+}
+
+Task<void> ForwardAuth::AnswerLater(const net::HttpRequest& request, const policy::Secret& token,
+                                    http1::ResponseWriter& answer) {
+  const std::optional<Question> question = Read(request, token, answer);
+  if (!question) co_return;
+  const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
+  const decide::DecisionPtr decision =
+      worker_.Begin(call_.attributes(), decide::Costs::Requests(), OptionsOf(*question), now);
+  // The attributes are the loop's: another call takes them while this one waits.
+  const std::string path(call_.attributes().Get(policy::kPathAttribute));
+  const Result<const decide::Verdict*> decided = co_await worker_.Finish(*decision, now);
+  Conclude(request, *question, path, decided, answer);
+}
+
+void ForwardAuth::Conclude(const net::HttpRequest& request, const Question& question,
+                           std::string_view path, const Result<const decide::Verdict*>& decided,
+                           http1::ResponseWriter& answer) {
   if (!decided) return AnswerError(request, decided.error(), answer);
+  const http1::RequestHead& head = request.head;
   const decide::Verdict& verdict = **decided;
   // A call without a valid credential was charged to the limits of its address, so that guessing is
   // limited too.
-  if (verdict.allowed && who.outcome != identity::IdentityOutcome::kOk) {
-    return AnswerUnauthenticated(request, who.reason, answer);
+  if (verdict.allowed && question.who.outcome != identity::IdentityOutcome::kOk) {
+    return AnswerUnauthenticated(request, path, question.who.reason, answer);
   }
   const policy::AnswersConfig& config = worker_.policy().config().answers;
   const answers::RetryAdvice advice = answers::AdviseRetry(verdict, config, NextRandom(random_));
-  answer.Begin(verdict.allowed ? 200 : *deny_status);
+  answer.Begin(verdict.allowed ? 200 : question.deny_status);
   answer.Date(request.date);
   answer.Connection(head.keep_alive, head.minor_version);
   if (verdict.allowed) {
     answers::AppendLimitHeaders(verdict, config, advice, request.wall_ns, answer.out());
     return answer.Body({});
   }
-  const std::string_view path = call_.attributes().Get(policy::kPathAttribute);
   answers::FinishTooManyRequests(verdict, config, answers::ShapeOf(config, path), advice,
                                  {.wall_ns = request.wall_ns},
                                  head.method_id == http1::Method::kHead, answer);
 }
 
-void ForwardAuth::AnswerUnauthenticated(const net::HttpRequest& request, std::string_view reason,
-                                        http1::ResponseWriter& answer) {
+void ForwardAuth::AnswerUnauthenticated(const net::HttpRequest& request, std::string_view path,
+                                        std::string_view reason, http1::ResponseWriter& answer) {
   const policy::AnswersConfig& config = worker_.policy().config().answers;
-  const answers::BodyShape shape =
-      answers::ShapeOf(config, call_.attributes().Get(policy::kPathAttribute));
+  const answers::BodyShape shape = answers::ShapeOf(config, path);
   wire::Buffer body;
   answers::AppendErrorBody(shape, 401, reason, {}, body);
   BeginAnswer(request, 401, answers::ContentTypeOf(shape), answer);

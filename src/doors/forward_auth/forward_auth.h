@@ -16,8 +16,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "base/task.h"
 #include "decide/engine.h"
 #include "doors/call_attributes.h"
 #include "identity/client_identity.h"
@@ -33,6 +35,9 @@ class ForwardAuth {
 
   void Answer(const net::HttpRequest& request, const policy::Secret& token,
               http1::ResponseWriter& answer);
+  // The same over a shared store.
+  Task<void> AnswerLater(const net::HttpRequest& request, const policy::Secret& token,
+                         http1::ResponseWriter& answer);
 
  private:
   // The call that the proxy asks about.
@@ -44,8 +49,19 @@ class ForwardAuth {
   static Result<Original> OriginalOf(const http1::RequestHead& head, bool trusted);
   Result<void> Describe(const http1::RequestHead& head, const Original& original,
                         const identity::Identity& who);
-  void AnswerUnauthenticated(const net::HttpRequest& request, std::string_view reason,
-                             http1::ResponseWriter& answer);
+  // What a request asks, once it has been read into call_.
+  struct Question {
+    identity::Identity who;
+    int deny_status = 429;
+  };
+  // Nothing: the request has been answered with what is wrong with it.
+  std::optional<Question> Read(const net::HttpRequest& request, const policy::Secret& token,
+                               http1::ResponseWriter& answer);
+  static decide::DecideOptions OptionsOf(const Question& question);
+  void Conclude(const net::HttpRequest& request, const Question& question, std::string_view path,
+                const Result<const decide::Verdict*>& decided, http1::ResponseWriter& answer);
+  void AnswerUnauthenticated(const net::HttpRequest& request, std::string_view path,
+                             std::string_view reason, http1::ResponseWriter& answer);
 
   decide::Worker& worker_;
   CallAttributes call_;
