@@ -20,24 +20,20 @@ bool IsCharged(const Charge& charge, const core::Step& step) {
   return step.allowed && charge.cost > 0 && !only_tested;
 }
 
-bool IsBucket(const core::Meter& meter) {
-  return meter.form() == Form::kTickBucket || meter.form() == Form::kExactBucket;
-}
-
 // Calls fn with the meter's bucket. REQUIRES: IsBucket(meter).
 template <typename Fn>
 auto WithBucket(const core::Meter& meter, Fn&& fn) {
   return meter.form() == Form::kTickBucket ? fn(meter.tick_bucket()) : fn(meter.exact_bucket());
 }
 
-// How much of a charge under `from` may come back under `to`, in force since an instant unknown:
-// what would be left of it had either rate held all along, whichever is less.
-int64_t RefundAcross(const core::Meter& from, const core::Meter& to, core::Receipt receipt,
+// How much of a charge under `from` may come back where `fastest` was in force too, since an
+// instant unknown: what would be left of it had either rate held all along, whichever is less.
+int64_t RefundAcross(const core::Meter& from, const core::Meter& fastest, core::Receipt receipt,
                      int64_t units, int64_t now_ns) {
   const auto left = [&](int64_t at_ns) {
     return WithBucket(from, [&](const auto& bucket) { return bucket.Unreturned(receipt, at_ns); });
   };
-  const Rate& rate = to.spec().rate;
+  const Rate& rate = fastest.spec().rate;
   const core::Int128 refilled =
       core::CeilDiv(core::Int128{std::max<int64_t>(now_ns - receipt.at_ns, 0)} * rate.units,
                     core::Int128{rate.period.count()});
@@ -55,7 +51,8 @@ bool MayMove(const core::Meter& meter) {
 MemoryStore::MemoryStore(const MemoryStoreOptions& options)
     : on_full_(options.on_full),
       budget_(options.max_keys),
-      narrow_(options.max_keys, &budget_, &registry_),
+      changes_(&registry_),
+      narrow_(options.max_keys, &budget_, &registry_, &changes_),
       wide_(&budget_) {
   assert(options.max_keys >= 1);
 }
@@ -135,73 +132,86 @@ void MemoryStore::ChargeAbsentPacked(const Charge& charge, Outcome* outcome, cor
   const core::Meter& meter = *charge.meter;
   const Key128 key = charge.key;
   const uint64_t spread = NarrowTable::Spread(key);
-  int64_t initial = 0;
-  std::optional<ShardedMap::Shard> shard;
-  if (mixed_.load(std::memory_order_acquire)) [[unlikely]] {
-    shard.emplace(wide_.Lock(key));
-    const ShardedMap::Entry* entry = shard->Find(key);
-    if (entry != nullptr && entry->meter->algorithm() == meter.algorithm()) {
-      const int64_t used = UsedWide(*entry->meter, entry->state, now, spread);
-      initial = PackedFromUsed(meter, used, now, spread);
-      shard->Erase(key);
-    }
-  }
   const auto step = [&](int64_t state, int64_t* next) {
     *next = state;
     outcome->step = ChargePacked(meter, next, charge.cost, now, spread, &outcome->receipt);
     return outcome->step.allowed;
   };
   for (int attempt = 0; attempt < kRoomAttempts;) {
-    int64_t next = initial;
-    if (!step(initial, &next)) next = initial;
-    outcome->charged = IsCharged(charge, outcome->step);
-    if (!outcome->charged && initial == 0) return;  // Nothing to keep.
-    const Inserted inserted = narrow_.Insert(meter, key, now, next);
-    if (inserted == Inserted::kYes) return;
-    if (inserted == Inserted::kFound) {
-      if (initial != 0) {
+    Inserted inserted;
+    {
+      std::optional<ShardedMap::Shard> shard;
+      const ShardedMap::Entry* entry = nullptr;
+      int64_t initial = 0;
+      if (mixed_.load(std::memory_order_acquire)) [[unlikely]] {
+        shard.emplace(wide_.Lock(key));
+        entry = shard->Find(key);
+        if (entry != nullptr && entry->meter->algorithm() != meter.algorithm()) entry = nullptr;
+        if (entry != nullptr) initial = PackedFromWide(*entry, meter, now);
+      }
+      int64_t next = initial;
+      if (!step(initial, &next)) next = initial;
+      outcome->charged = IsCharged(charge, outcome->step);
+      if (!outcome->charged && initial == 0) return;  // Nothing to keep.
+      // The entry gives its place of the budget to its successor, and goes once that stands.
+      bool paid = entry != nullptr;
+      inserted = narrow_.Insert(meter, key, now, next, &paid);
+      if (inserted == Inserted::kFound && initial != 0) {
         narrow_.Update(meter, key, now, [&](int64_t state, int64_t* sum) {
           *sum = state;
           OverrunPacked(meter, sum, UsedPacked(meter, initial, now, spread), now, spread);
           return true;
         });
-        initial = 0;
       }
+      const bool stands = inserted == Inserted::kYes || inserted == Inserted::kFound;
+      if (entry != nullptr && stands) {
+        shard->Remove(key);
+        if (paid) budget_.GiveBack();
+      }
+    }
+    if (inserted == Inserted::kYes) return;
+    if (inserted == Inserted::kFound) {
       if (narrow_.Update(meter, key, now, step) == Found::kYes) {
         outcome->charged = IsCharged(charge, outcome->step);
         return;
       }
       continue;
     }
-    shard.reset();
     ++attempt;
     if (!MakeRoom(inserted, key, now)) break;
   }
   AnswerFull(charge, outcome);
 }
 
-int64_t MemoryStore::TakeUsedFromNarrow(const core::Meter& meter, Key128 key, core::Now now) {
-  const core::Meter* from = nullptr;
-  int64_t state = 0;
-  if (narrow_.Extract(key, &from, &state) == Found::kNo) return 0;
-  if (from->algorithm() != meter.algorithm()) return 0;
-  return UsedPacked(*from, state, now, NarrowTable::Spread(key));
+int64_t MemoryStore::PackedFromWide(const ShardedMap::Entry& entry, const core::Meter& meter,
+                                    core::Now now) {
+  const uint64_t spread = ShardedMap::Spread(entry.key);
+  changes_.Note(*entry.meter, meter, spread, now.mono_ns);
+  return PackedFromUsed(meter, UsedWide(*entry.meter, entry.state, now, spread), now, spread);
 }
 
 ShardedMap::Entry* MemoryStore::FindWide(ShardedMap::Shard* shard, const core::Meter& meter,
                                          Key128 key, core::Now now) {
+  const uint64_t spread = ShardedMap::Spread(key);
   ShardedMap::Entry* entry = shard->Find(key);
   if (entry == nullptr) {
-    if (!MayMove(meter)) return nullptr;
-    const int64_t used = TakeUsedFromNarrow(meter, key, now);
-    if (used == 0) return nullptr;
-    entry = shard->Insert(key, meter, now);
-    if (entry != nullptr) entry->state = WideFromUsed(meter, used, now, ShardedMap::Spread(key));
+    const core::Meter* from = nullptr;
+    int64_t state = 0;
+    if (!MayMove(meter) || narrow_.Extract(key, &from, &state) == Found::kNo) return nullptr;
+    const bool same = from->algorithm() == meter.algorithm();
+    const int64_t used = same ? UsedPacked(*from, state, now, spread) : 0;
+    if (used == 0) {
+      budget_.GiveBack();
+      return nullptr;
+    }
+    changes_.Note(*from, meter, spread, now.mono_ns);
+    entry = shard->InsertPaid(key, meter);
+    entry->state = WideFromUsed(meter, used, now, spread);
     return entry;
   }
   if (entry->meter != &meter) {
-    entry->state =
-        CarryWide(*entry->meter, meter, std::move(entry->state), now, ShardedMap::Spread(key));
+    changes_.Note(*entry->meter, meter, spread, now.mono_ns);
+    entry->state = CarryWide(*entry->meter, meter, std::move(entry->state), now, spread);
     entry->meter = &meter;
   }
   return entry;
@@ -255,37 +265,43 @@ core::Step MemoryStore::Peek(const core::Meter& meter, Key128 key, int64_t cost,
 
 bool MemoryStore::Settle(const core::Meter& meter, Key128 key, core::Receipt receipt,
                          int64_t reserved, int64_t actual, core::Now now) {
-  const int64_t delta = reserved - actual;
+  int64_t delta = reserved - actual;
   if (meter.form() == Form::kDenyAll) return false;
   if (delta == 0 && meter.form() != Form::kParallel) return true;
-  const core::Meter* const current = IsBucket(meter) ? MeterOf(meter, key) : nullptr;
-  if (current != nullptr && current != &meter && IsBucket(*current)) {
-    return SettleAcross(meter, *current, key, receipt, delta, now);
+  // Where the rate has changed since the charge, the state stays under the new one.
+  const core::Meter* to = MeterOf(meter, key);
+  if (to == nullptr || to->algorithm() != meter.algorithm()) to = &meter;
+  if (delta > 0 && meter.form() != Form::kParallel) {
+    const int64_t asked = delta;
+    delta = Refundable(meter, *to, key, receipt, asked, now);
+    if (delta <= 0) return false;
+    if (IsBucket(meter) && (to != &meter || delta < asked)) {
+      receipt = WithBucket(
+          *to, [&](const auto& bucket) { return bucket.ReceiptFor(delta, now.mono_ns); });
+    }
   }
-  if (meter.packed()) return SettlePacked(meter, key, receipt, delta, now);
-  return SettleWide(meter, key, receipt, delta, now);
+  return to->packed() ? SettlePacked(*to, key, receipt, delta, now)
+                      : SettleWide(*to, key, receipt, delta, now);
+}
+
+int64_t MemoryStore::Refundable(const core::Meter& from, const core::Meter& to, Key128 key,
+                                core::Receipt receipt, int64_t units, core::Now now) const {
+  if (from.form() == Form::kLog) return units;
+  const core::Meter* between = changes_.Since(from, NarrowTable::Spread(key), receipt.at_ns);
+  if (!IsBucket(from)) return between == nullptr && KeepsTime(from, to) ? units : 0;
+  const core::Meter& fastest = between != nullptr && RefillsFaster(*between, to) ? *between : to;
+  if (&to == &from && &fastest == &from) return units;
+  return RefundAcross(from, fastest, receipt, units, now.mono_ns);
 }
 
 const core::Meter* MemoryStore::MeterOf(const core::Meter& meter, Key128 key) {
+  if (meter.form() == Form::kLog || meter.form() == Form::kParallel) return &meter;
   const core::Meter* const narrow = narrow_.MeterOf(key);
   if (narrow != nullptr || (meter.packed() && !mixed_.load(std::memory_order_acquire)))
     return narrow;
   ShardedMap::Shard shard = wide_.Lock(key);
   const ShardedMap::Entry* entry = shard.Find(key);
   return entry != nullptr ? entry->meter : nullptr;
-}
-
-// The rate has changed since the charge: the state stays under the new one.
-bool MemoryStore::SettleAcross(const core::Meter& from, const core::Meter& to, Key128 key,
-                               core::Receipt receipt, int64_t delta, core::Now now) {
-  if (delta > 0) {
-    delta = RefundAcross(from, to, receipt, delta, now.mono_ns);
-    if (delta <= 0) return false;
-    receipt =
-        WithBucket(to, [&](const auto& bucket) { return bucket.ReceiptFor(delta, now.mono_ns); });
-  }
-  return to.packed() ? SettlePacked(to, key, receipt, delta, now)
-                     : SettleWide(to, key, receipt, delta, now);
 }
 
 bool MemoryStore::SettlePacked(const core::Meter& meter, Key128 key, core::Receipt receipt,
@@ -358,6 +374,7 @@ bool MemoryStore::Reset(const core::Meter& meter, Key128 key) {
   const core::Meter* from = nullptr;
   int64_t state = 0;
   const bool narrow = narrow_.Extract(key, &from, &state) == Found::kYes;
+  if (narrow) budget_.GiveBack();
   const bool wide = shard.Find(key) != nullptr;
   shard.Erase(key);
   return narrow || wide;
@@ -368,7 +385,8 @@ int64_t MemoryStore::TrackedKeys(core::Now now) const {
 }
 
 int64_t MemoryStore::MemoryBytes() const {
-  return static_cast<int64_t>(narrow_.MemoryBytes()) + wide_.MemoryBytes();
+  return static_cast<int64_t>(narrow_.MemoryBytes()) + wide_.MemoryBytes() +
+         RateChanges::MemoryBytes();
 }
 
 }  // namespace weir::store

@@ -21,6 +21,7 @@
 #include "store/memory/key_budget.h"
 #include "store/memory/meter_registry.h"
 #include "store/memory/narrow_table.h"
+#include "store/memory/rate_changes.h"
 #include "store/memory/sharded_map.h"
 #include "store/store.h"
 
@@ -88,7 +89,8 @@ class MemoryStore {
   core::Step Peek(const core::Meter& meter, Key128 key, int64_t cost, core::Now now);
 
   // Replaces the reserved cost by the actual one. What was not used comes back as far as time has
-  // not given it back already; an overrun is charged whatever remains, as debt. Ends a parallel
+  // not given it back already, at the fastest rate that may have held since; an overrun is charged
+  // whatever remains, as debt. Ends a parallel
   // lease. False: there was nothing to change (the counter is gone, or its window is over), or a
   // debt found the store full. Settle each receipt once; only leases can tell a second time.
   // REQUIRES: 0 <= reserved, actual <= kMaxUnits.
@@ -146,22 +148,27 @@ class MemoryStore {
   void ChargeOneWide(const Charge& charge, Outcome* outcome, core::Now now);
   void Undo(const Charge& charge, Outcome* outcome, core::Now now);
 
+  // The meter that the key's state was last written under.
   const core::Meter* MeterOf(const core::Meter& meter, Key128 key);
-  bool SettleAcross(const core::Meter& from, const core::Meter& to, Key128 key,
-                    core::Receipt receipt, int64_t delta, core::Now now);
+  // How much of a charge under `from` may come back under `to`, by all that is known of the rates
+  // since.
+  int64_t Refundable(const core::Meter& from, const core::Meter& to, Key128 key,
+                     core::Receipt receipt, int64_t units, core::Now now) const;
   bool SettlePacked(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,
                     core::Now now);
   bool SettleWide(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,
                   core::Now now);
+  // The state of an entry of the map under a rate that packs.
+  int64_t PackedFromWide(const ShardedMap::Entry& entry, const core::Meter& meter, core::Now now);
   // The key's entry in a locked shard, its state under `meter`; units used under a packed rate move
   // over. Null: none.
   ShardedMap::Entry* FindWide(ShardedMap::Shard* shard, const core::Meter& meter, Key128 key,
                               core::Now now);
-  int64_t TakeUsedFromNarrow(const core::Meter& meter, Key128 key, core::Now now);
 
   const OnFull on_full_;
   KeyBudget budget_;
   MeterRegistry registry_;
+  RateChanges changes_;
   NarrowTable narrow_;
   ShardedMap wide_;
   // Some bucket or window of this store is too wide to pack, so a key may have its state in either

@@ -206,5 +206,36 @@ TEST(MemoryStoreStressTest, ReleasesBringEverythingBack) {
   EXPECT_EQ(store.TrackedKeys({}), 0);
 }
 
+// A counter that moves between the tables of a full store keeps its place: newcomers, who would
+// take any that comes free, get none, and its units are never forgotten.
+TEST(MemoryStoreStressTest, ACounterOnItsWayToTheOtherTableKeepsItsPlace) {
+  constexpr int64_t kMaxKeys = 8;
+  constexpr int64_t kLimit = 50;
+  MemoryStore store({.max_keys = kMaxKeys});
+  const core::Meter* packed = *store.Intern(Bucket(kLimit));
+  const core::Meter* wide =
+      *store.Intern({.rate = {.units = 99'991, .period = std::chrono::hours(1), .burst = kLimit}});
+  const core::Meter* newcomer = *store.Intern(Bucket(1));  // Exhausted at once, so never replaced.
+  ASSERT_TRUE(packed->packed());
+  ASSERT_FALSE(wide->packed());
+  const Key128 mover = KeyOf(0);
+  for (int64_t i = 0; i < kLimit; ++i) ASSERT_TRUE(Take(&store, packed, mover));
+  std::atomic<int64_t> passed{0};
+  std::atomic<int64_t> newcomers{0};
+  OnThreads([&](int thread) {
+    for (uint64_t i = 0; i < 20'000; ++i) {
+      if (thread < 2) {
+        passed += Take(&store, i % 2 == 0 ? wide : packed, mover);
+      } else {
+        newcomers += Take(&store, newcomer, KeyOf(1 + 2 * i + static_cast<uint64_t>(thread % 2)));
+      }
+    }
+  });
+  EXPECT_EQ(passed, 0);
+  EXPECT_EQ(newcomers, kMaxKeys - 1);
+  EXPECT_EQ(store.TrackedKeys({}), kMaxKeys);
+  EXPECT_EQ(store.TakenKeys(), kMaxKeys);
+}
+
 }  // namespace
 }  // namespace weir::store

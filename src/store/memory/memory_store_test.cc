@@ -178,5 +178,102 @@ TEST(MemoryStoreTest, Case85_AFasterRateHasRefilledWhatASettleGivesBack) {
   }
 }
 
+// One key under rates that change, as a reload or callers who bring their own rate do it.
+class ChangingRate {
+ public:
+  const core::Meter* Bucket(int64_t units_per_hour) {
+    return *store_.Intern(
+        {.rate = {.units = units_per_hour, .period = std::chrono::hours(1), .burst = 10}});
+  }
+  const core::Meter* Window(int64_t units, std::chrono::seconds length) {
+    return *store_.Intern({.algorithm = Algorithm::kFixedWindow,
+                           .rate = {.units = units, .period = length, .burst = units}});
+  }
+  core::Receipt Take(const core::Meter* meter, int64_t cost, int64_t now_ns) {
+    const Charge charge{.meter = meter, .key = key_, .cost = cost};
+    Outcome outcome;
+    EXPECT_TRUE(store_.Decide({&charge, 1}, {&outcome, 1}, {now_ns, 0}, Mode::kCharge));
+    return outcome.receipt;
+  }
+  bool Release(const core::Meter* meter, core::Receipt receipt, int64_t cost, int64_t now_ns) {
+    return store_.Release(*meter, key_, receipt, cost, {now_ns, 0});
+  }
+  int64_t Remaining(const core::Meter* meter, int64_t now_ns) {
+    return store_.Peek(*meter, key_, 0, {now_ns, 0}).remaining;
+  }
+
+ private:
+  MemoryStore store_{{.max_keys = 10}};
+  const Key128 key_{1, 2ull << 20};
+};
+
+// A fast rate that came and went while a call was open has refilled what it reserved; whether the
+// old rate is back or a third one holds, nothing of the others' charges is given back.
+TEST(MemoryStoreTest, Case85_ARateThatCameAndWentHasRefilled) {
+  constexpr int64_t kStartNs = 1'000'000'000, kFullNs = 4'000'000'000;
+  for (const int64_t fast_units : {18'000, 17'999}) {  // 5 a second: one word of state, and two.
+    for (const int64_t last_units : {60, 30}) {
+      ChangingRate rate;
+      const core::Meter *slow = rate.Bucket(60), *fast = rate.Bucket(fast_units);
+      const core::Meter* last = rate.Bucket(last_units);
+      const core::Receipt open = rate.Take(slow, 10, kStartNs);
+      rate.Take(fast, 0, kStartNs);
+      EXPECT_EQ(rate.Remaining(fast, kFullNs), 10);
+      rate.Take(last, 10, kFullNs);
+      EXPECT_FALSE(rate.Release(slow, open, 10, kFullNs)) << fast_units << " " << last_units;
+      EXPECT_EQ(rate.Remaining(last, kFullNs), 0) << fast_units << " " << last_units;
+    }
+  }
+}
+
+TEST(MemoryStoreTest, Case85_ARateThatCameAndWentHasRefilledAPart) {
+  constexpr int64_t kStartNs = 1'000'000'000, kNextNs = 2'000'000'000;
+  ChangingRate rate;
+  const core::Meter *slow = rate.Bucket(60), *fast = rate.Bucket(18'000);
+  const core::Receipt open = rate.Take(slow, 10, kStartNs);
+  rate.Take(fast, 0, kStartNs);
+  rate.Take(slow, 0, kNextNs);
+  EXPECT_EQ(rate.Remaining(slow, kNextNs), 5);  // After a second 5 of the 10 are back.
+  rate.Take(slow, 5, kNextNs);
+  EXPECT_TRUE(rate.Release(slow, open, 10, kNextNs));
+  EXPECT_EQ(rate.Remaining(slow, kNextNs), 5);
+}
+
+TEST(MemoryStoreTest, AChangeBeforeTheChargeHasNoPartInItsSettle) {
+  constexpr int64_t kSec = 1'000'000'000;
+  ChangingRate rate;
+  const core::Meter *slow = rate.Bucket(60), *fast = rate.Bucket(18'000);
+  rate.Take(fast, 10, kSec);
+  rate.Take(slow, 0, 2 * kSec);
+  const core::Receipt open = rate.Take(slow, 5, 10 * kSec);
+  EXPECT_EQ(rate.Remaining(slow, 10 * kSec), 0);
+  EXPECT_TRUE(rate.Release(slow, open, 5, 20 * kSec));
+  EXPECT_EQ(rate.Remaining(slow, 20 * kSec), 5);
+}
+
+TEST(MemoryStoreTest, Case85_AShortWindowThatCameAndWentHasEnded) {
+  constexpr int64_t kSec = 1'000'000'000;
+  ChangingRate rate;
+  const core::Meter* hour = rate.Window(10, std::chrono::hours(1));
+  const core::Meter* second = rate.Window(10, std::chrono::seconds(1));
+  const core::Receipt open = rate.Take(hour, 10, 5 * kSec);
+  rate.Take(second, 0, 5 * kSec);
+  rate.Take(second, 10, 7 * kSec);
+  rate.Take(hour, 0, 7 * kSec);
+  EXPECT_EQ(rate.Remaining(hour, 7 * kSec), 0);
+  EXPECT_FALSE(rate.Release(hour, open, 10, 7 * kSec));
+  EXPECT_EQ(rate.Remaining(hour, 7 * kSec), 0);
+}
+
+TEST(MemoryStoreTest, AWindowOfAnotherLimitGivesBackInFull) {
+  ChangingRate rate;
+  const core::Meter* ten = rate.Window(10, std::chrono::hours(1));
+  const core::Meter* twenty = rate.Window(20, std::chrono::hours(1));
+  const core::Receipt open = rate.Take(ten, 10, 1000);
+  rate.Take(twenty, 5, 1000);
+  EXPECT_TRUE(rate.Release(ten, open, 8, 1000));
+  EXPECT_EQ(rate.Remaining(twenty, 1000), 13);
+}
+
 }  // namespace
 }  // namespace weir::store

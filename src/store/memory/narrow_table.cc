@@ -35,8 +35,9 @@ struct NarrowTable::Scan {
   double victim_share = 0;
 };
 
-NarrowTable::NarrowTable(int64_t max_keys, KeyBudget* budget, const MeterRegistry* meters)
-    : budget_(budget), meters_(meters) {
+NarrowTable::NarrowTable(int64_t max_keys, KeyBudget* budget, const MeterRegistry* meters,
+                         RateChanges* changes)
+    : budget_(budget), meters_(meters), changes_(changes) {
   // 5 in 12 slots used at most: one key in 43 is not in its home line, and each of those costs a
   // mispredicted branch behind a cache miss. A small table is one window, so that every entry is in
   // everybody's reach.
@@ -55,6 +56,11 @@ NarrowTable::~NarrowTable() { munmap(lines_, MemoryBytes()); }
 
 int64_t NarrowTable::Carry(const Word& seen, const core::Meter& meter, core::Now now) const {
   return CarryPacked(meters_->Get(MeterId(seen.tag)), meter, seen.state, now, SpreadOf(seen.tag));
+}
+
+int64_t NarrowTable::CarryOver(const Word& seen, const core::Meter& meter, core::Now now) {
+  changes_->Note(meters_->Get(MeterId(seen.tag)), meter, SpreadOf(seen.tag), now.mono_ns);
+  return Carry(seen, meter, now);
 }
 
 Standing NarrowTable::StandingOf(const Word& word, core::Now now) const {
@@ -136,16 +142,18 @@ bool NarrowTable::Bury(Word* slot, const Word& seen) {
 }
 
 // Puts an unverified entry where the scan found room. kFound here means "look again".
-NarrowTable::Inserted NarrowTable::Place(const Scan& scan, const Word& entry, Word** placed) {
+NarrowTable::Inserted NarrowTable::Place(const Scan& scan, const Word& entry, bool* paid,
+                                         Word** placed) {
   Scan::Seen target = scan.expired;
   const bool free_first =
       scan.free.slot != nullptr && (target.slot == nullptr || scan.free.slot < target.slot);
-  if (free_first && budget_->TryTake()) {
+  if (free_first && (*paid || budget_->TryTake())) {
     if (CasSlot(scan.free.slot, scan.free.word, entry)) {
+      *paid = false;
       *placed = scan.free.slot;
       return Inserted::kYes;
     }
-    budget_->GiveBack();
+    if (!*paid) budget_->GiveBack();
     return Inserted::kFound;
   }
   if (target.slot == nullptr) target = scan.victim;
@@ -158,7 +166,7 @@ NarrowTable::Inserted NarrowTable::Place(const Scan& scan, const Word& entry, Wo
 }
 
 NarrowTable::Inserted NarrowTable::Insert(const core::Meter& meter, base::Key128 key, core::Now now,
-                                          int64_t state) {
+                                          int64_t state, bool* paid) {
   const uint64_t verified_tag = VerifiedTag(meter, key);
   // The unverified entry that was in its slot before the scan at hand began, as invariant 5 wants
   // it.
@@ -190,7 +198,7 @@ NarrowTable::Inserted NarrowTable::Insert(const core::Meter& meter, base::Key128
     const Word entry{verified_tag | kUnverified,
                      static_cast<int64_t>(next_insertion_.fetch_add(1, std::memory_order_relaxed))};
     Word* placed = nullptr;
-    const Inserted result = Place(scan, entry, &placed);
+    const Inserted result = Place(scan, entry, paid, &placed);
     if (result == Inserted::kNoBudget || result == Inserted::kFull) return result;
     if (placed != nullptr) known = entry;
   }
@@ -203,7 +211,7 @@ NarrowTable::Found NarrowTable::Extract(base::Key128 key, const core::Meter** me
     if (slot == nullptr) return Found::kNo;
     const Word seen = LoadSlot(slot);
     if (!IsVerified(seen.tag, key)) continue;
-    if (!Bury(slot, seen)) continue;
+    if (!CasSlot(slot, seen, kTombstone)) continue;
     *meter = &meters_->Get(MeterId(seen.tag));
     *state = seen.state;
     return Found::kYes;

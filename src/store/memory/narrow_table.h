@@ -1,6 +1,6 @@
 // Lock-free, bounded hash table for counters whose state is one int64 (packed_state.h).
 //
-//   NarrowTable table(/*max_keys=*/1'000'000, &budget, &registry);
+//   NarrowTable table(/*max_keys=*/1'000'000, &budget, &registry, &changes);
 //   auto found = table.Update(meter, key, now, [&](int64_t state, int64_t* next) {
 //     *next = state;
 //     return ChargePacked(meter, next, 1, now, NarrowTable::Spread(key), &receipt).allowed;   //
@@ -52,7 +52,8 @@
 //     this was judged on, so an entry that is charged meanwhile stays.
 //  9. The budget is taken before an entry goes into a zero slot or a tombstone, and given back
 //  after one becomes a
-//     tombstone, so entries never outnumber max_keys.
+//     tombstone, so entries never outnumber max_keys. An entry that leaves for the other table, or
+//     comes from there, brings its place of the budget with it: no newcomer can take it on the way.
 //
 // Progress: lock-free. Every retry follows another thread's successful compare-and-swap.
 //
@@ -70,6 +71,7 @@
 #include "store/memory/meter_registry.h"
 #include "store/memory/narrow_slot.h"
 #include "store/memory/packed_state.h"
+#include "store/memory/rate_changes.h"
 
 namespace weir::store {
 
@@ -83,9 +85,9 @@ class NarrowTable {
     kFull,      // Every entry that could be replaced is exhausted.
   };
 
-  // `budget` and `meters` are not owned and outlive the table. Aborts when the memory cannot be
-  // mapped.
-  NarrowTable(int64_t max_keys, KeyBudget* budget, const MeterRegistry* meters);
+  // Nothing is owned, all outlive the table. Aborts when the memory cannot be mapped.
+  NarrowTable(int64_t max_keys, KeyBudget* budget, const MeterRegistry* meters,
+              RateChanges* changes);
   ~NarrowTable();
   NarrowTable(const NarrowTable&) = delete;
   NarrowTable& operator=(const NarrowTable&) = delete;
@@ -110,7 +112,7 @@ class NarrowTable {
       int64_t state = seen.state;
       const bool carried = MeterId(seen.tag) != meter.id();
       if (carried) [[unlikely]]
-        state = Carry(seen, meter, now);
+        state = CarryOver(seen, meter, now);
       int64_t next = state;
       // A state that was carried over is written even when the step has nothing to write: from now
       // on it changes at the new rate, and a wait that was announced by that rate is kept.
@@ -147,10 +149,17 @@ class NarrowTable {
   // The meter that the key's state was written under, or nullptr.
   const core::Meter* MeterOf(base::Key128 key) const;
 
-  // Makes an entry with this state, unless the key has one or there is no room.
-  Inserted Insert(const core::Meter& meter, base::Key128 key, core::Now now, int64_t state);
+  // Makes an entry with this state, unless the key has one or there is no room. `*paid`: the caller
+  // hands over a place of the budget that it holds; still true afterwards: it was not needed and is
+  // the caller's again.
+  Inserted Insert(const core::Meter& meter, base::Key128 key, core::Now now, int64_t state,
+                  bool* paid);
+  Inserted Insert(const core::Meter& meter, base::Key128 key, core::Now now, int64_t state) {
+    bool paid = false;
+    return Insert(meter, key, now, state, &paid);
+  }
 
-  // Removes the key's entry and says what it held.
+  // Removes the key's entry and says what it held. Its place of the budget is the caller's.
   Found Extract(base::Key128 key, const core::Meter** meter, int64_t* state);
 
   // Removes one entry somewhere that is at full quota or near it, for another table that shares the
@@ -205,17 +214,20 @@ class NarrowTable {
     return nullptr;
   }
   int64_t Carry(const Word& seen, const core::Meter& meter, core::Now now) const;
+  // For a state that is written then: settles will know of it.
+  int64_t CarryOver(const Word& seen, const core::Meter& meter, core::Now now);
   Standing StandingOf(const Word& word, core::Now now) const;
   Scan ScanWindow(base::Key128 key, core::Now now) const;
   void Judge(Word* slot, const Word& word, core::Now now, Scan* scan) const;
   bool Bury(Word* slot, const Word& seen);
-  Inserted Place(const Scan& scan, const Word& entry, Word** placed);
+  Inserted Place(const Scan& scan, const Word& entry, bool* paid, Word** placed);
 
   Line* lines_ = nullptr;
   size_t home_lines_ = 0;
   size_t line_count_ = 0;
   KeyBudget* budget_;
   const MeterRegistry* meters_;
+  RateChanges* changes_;
   alignas(64) std::atomic<uint64_t> next_insertion_{1};
   std::atomic<uint64_t> evict_cursor_{0};
 };

@@ -18,6 +18,7 @@ inline core::Step ChargePacked(const core::Meter& meter, int64_t* state, int64_t
   }
   core::FixedWindowState window = meter.window().Unpack(*state);
   const core::Step step = meter.window().Charge(&window, cost, now, spread, receipt);
+  if (step.allowed) receipt->at_ns = now.mono_ns;
   *state = meter.window().Pack(window);
   return step;
 }

@@ -66,15 +66,19 @@ ShardedMap::Entry* ShardedMap::Shard::Insert(base::Key128 key, const core::Meter
     bucket_->EraseAt(position);
     budget_->GiveBack();
   }
-  if (!budget_->TryTake()) return nullptr;
+  return budget_->TryTake() ? InsertPaid(key, meter) : nullptr;
+}
+
+ShardedMap::Entry* ShardedMap::Shard::InsertPaid(base::Key128 key, const core::Meter& meter) {
   bucket_->index.emplace(key, static_cast<uint32_t>(bucket_->entries.size()));
   return &bucket_->entries.emplace_back(Entry{key, &meter, {}});
 }
 
+void ShardedMap::Shard::Remove(base::Key128 key) { bucket_->EraseAt(bucket_->index.at(key)); }
+
 void ShardedMap::Shard::Erase(base::Key128 key) {
-  const auto it = bucket_->index.find(key);
-  if (it == bucket_->index.end()) return;
-  bucket_->EraseAt(it->second);
+  if (Find(key) == nullptr) return;
+  Remove(key);
   budget_->GiveBack();
 }
 

@@ -39,8 +39,12 @@ class ShardedMap {
     Entry* Find(base::Key128 key);
     // Makes an empty entry. Null when there is no budget. REQUIRES: the key has none.
     Entry* Insert(base::Key128 key, const core::Meter& meter, core::Now now);
-    // Invalidates every Entry pointer of this shard.
+    // The same with a place of the budget that the caller holds and hands over.
+    Entry* InsertPaid(base::Key128 key, const core::Meter& meter);
+    // Both invalidate every Entry pointer of this shard. Remove leaves the entry's place of the
+    // budget to the caller. REQUIRES of Remove: the key has an entry.
     void Erase(base::Key128 key);
+    void Remove(base::Key128 key);
 
    private:
     friend class ShardedMap;

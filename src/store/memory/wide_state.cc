@@ -84,7 +84,9 @@ core::Step ChargeWide(const core::Meter& meter, WideState* state, const Charge& 
     return step;
   }
   return WithAlgorithm(meter, now, spread, [&]<typename A>(const Bound<A>& bound) {
-    return bound.Charge(As<typename A::State>(state), charge.cost, receipt);
+    const core::Step step = bound.Charge(As<typename A::State>(state), charge.cost, receipt);
+    if (step.allowed) receipt->at_ns = now.mono_ns;
+    return step;
   });
 }
 
