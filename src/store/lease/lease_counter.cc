@@ -269,7 +269,7 @@ TakeReply Take(LeaseState* state, const LeaseTerms& terms, int64_t cost, const W
     next.level += cost * terms.ticks_per_unit;
     reply.remaining = std::max<int64_t>(AvailableUnits(next, terms), 0);
     reply.reset_us = WaitUs(next, terms, 0, now_us);
-    reply.receipt = {.a = terms.window ? next.window.start_us : next.level,
+    reply.receipt = {.a = terms.window ? next.window.start_us : cost,
                      .b = static_cast<int64_t>(terms.fence),
                      .at_ns = next.base_us * 1000};
     *state = std::move(next);
@@ -299,7 +299,10 @@ bool PutBack(LeaseState* state, const LeaseTerms& terms, core::Receipt receipt, 
   Int128 ticks = Int128{units} * terms.ticks_per_unit;
   if (!terms.window) {
     const int64_t elapsed_us = std::max<int64_t>(next.base_us - receipt.at_ns / 1000, 0);
-    ticks = std::min(ticks, receipt.a - Int128{elapsed_us} * terms.ticks_per_us);
+    // As if time had given back this charge before all others. (The level just after the charge,
+    // less the time since, would be too much: it forgets what was put back of earlier charges.)
+    ticks = std::min(
+        ticks, Int128{receipt.a} * terms.ticks_per_unit - Int128{elapsed_us} * terms.ticks_per_us);
   } else if (receipt.a != next.window.start_us) {
     return false;
   }

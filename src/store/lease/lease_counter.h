@@ -99,8 +99,9 @@ TakeReply Take(LeaseState* state, const LeaseTerms& terms, int64_t cost, const W
 TakeReply Test(LeaseState state, const LeaseTerms& terms, int64_t cost, const Windows& windows,
                int64_t now_us);
 
-// Gives back `units` of a Take, at most what time has not given back since. For a late reply, a
-// denial by another limit, or a settle. False: nothing was left to give back, or the limit's
+// Gives back `units` of a Take of cost n: at most n less what has refilled since, so that however
+// many are put back in whatever order, no unit comes back twice. For a late reply, a denial by
+// another limit, or a settle; once per Take. False: nothing was left to give back, or the limit's
 // definition has changed since.
 bool PutBack(LeaseState* state, const LeaseTerms& terms, core::Receipt receipt, int64_t units,
              const Windows& windows, int64_t now_us);
