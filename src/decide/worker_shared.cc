@@ -41,6 +41,31 @@ std::vector<store::SharedCharge> SharedChargesOf(const Reservation& held) {
   return charges;
 }
 
+// Limits of which nothing is known, since another had denied the call before they were asked, do
+// not show in the verdict.
+void DropUnknown(Decision& decision) {
+  std::vector<store::SharedOutcome>& outcomes = decision.waiting->outcomes;
+  size_t charges = 0;
+  size_t verdicts = 0;
+  size_t next = 0;  // Of the charges.
+  for (size_t v = 0; v < decision.verdict_count; ++v) {
+    const bool charged = next < decision.charge_count && decision.rows[next].verdict == v;
+    const bool known = !charged || outcomes[next].known;
+    if (known) decision.verdicts[verdicts] = decision.verdicts[v];
+    if (known && charged) {
+      decision.charges[charges] = decision.charges[next];
+      outcomes[charges] = outcomes[next];
+      decision.waiting->terms[charges] = decision.waiting->terms[next];
+      decision.rows[charges] = decision.rows[next];
+      decision.rows[charges++].verdict = verdicts;
+    }
+    next += charged;
+    verdicts += known;
+  }
+  decision.charge_count = charges;
+  decision.verdict_count = verdicts;
+}
+
 }  // namespace
 
 void EndDecision::operator()(Decision* decision) const {
@@ -62,6 +87,7 @@ DecisionPtr Worker::TakeDecision() {
   }
   const size_t limits = std::max<size_t>(bound_->limits.size(), 1);
   decision->FitTo(limits);
+  decision->Clear();
   decision->waiting->terms.resize(limits);
   decision->waiting->outcomes.resize(limits);
   decision->waiting->bound = bound_;
@@ -145,7 +171,8 @@ Task<Result<const Verdict*>> Worker::Finish(Decision& decision, core::Now now) {
     const std::span<store::SharedOutcome> outcomes(waiting.outcomes.data(), count);
     admitted = co_await shared_->Decide(charges, terms, outcomes, now, mode);
   }
-  for (size_t i = 0; i < count; ++i) decision.outcomes[i] = waiting.outcomes[i];
+  DropUnknown(decision);
+  for (size_t i = 0; i < decision.charge_count; ++i) decision.outcomes[i] = waiting.outcomes[i];
   Describe(options, now, decision);
   Judge(admitted && !decision.denied_missing, decision);
   if (waiting.id.low != 0 && decision.verdict.allowed) {
@@ -159,8 +186,7 @@ Task<Result<const Verdict*>> Worker::Finish(Decision& decision, core::Now now) {
     }
   }
   if (!options.peek) {
-    const bool is_rule = count == 1 && decision.rows[0].limit == nullptr;
-    if (is_rule) {
+    if (count == 1 && decision.rows[0].limit == nullptr) {
       CountRule(options, decision);
     } else {
       Count(waiting.client, options, decision);

@@ -41,6 +41,8 @@ struct SharedTerms {
 
 struct SharedOutcome : Outcome {
   Source source = Source::kRedis;  // Who decided. Hand it back with a settle.
+  // false: nobody was asked, since another limit had denied the call already; nothing else counts.
+  bool known = true;
 };
 
 // A charge that is to be settled, or a counter that is to be forgotten.
