@@ -28,6 +28,10 @@ class SlotMap {
   const Address* OwnerOf(uint16_t slot) const {
     return owner_[slot] == kNobody ? nullptr : &masters_[owner_[slot]];
   }
+  // The same as an index in masters(); -1: nobody.
+  int OwnerIndexOf(uint16_t slot) const {
+    return owner_[slot] == kNobody ? -1 : static_cast<int>(owner_[slot]);
+  }
   // MOVED: from now on `slot` is the target's. Ignored beyond kNodesMax nodes.
   void Move(uint16_t slot, const Address& target);
 
