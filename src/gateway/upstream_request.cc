@@ -19,6 +19,13 @@ void AppendLine(wire::Buffer& out, std::string_view name, std::string_view value
   out.Append("\r\n");
 }
 
+// Some servers and frameworks (IIS, PHP's) serve the path that these name instead of the target's:
+// a call would be limited by one path and served another, whoever added the field.
+bool NamesAnotherPath(std::string_view name) {
+  return (name[0] | 0x20) == 'x' && (http1::EqualIgnoreCase(name, "x-original-url") ||
+                                     http1::EqualIgnoreCase(name, "x-rewrite-url"));
+}
+
 // Fields that are written anew, or not at all.
 bool IsOurs(const Call& call, const http1::HeaderField& field) {
   switch (field.id) {
@@ -33,6 +40,8 @@ bool IsOurs(const Call& call, const http1::HeaderField& field) {
     case FieldId::kForwarded:
     case FieldId::kXRealIp:
       return !call.trusted_peer;
+    case FieldId::kOther:
+      return NamesAnotherPath(field.name);
     default:
       return false;
   }
