@@ -139,10 +139,9 @@ void Stream::ShutdownWrite() {
 }
 
 bool Stream::IsQuiet() const {
-  if (hung_up_ || cancelled_) return false;
-  // A read has drained the socket and no edge has come since: asking the kernel again would tell
-  // nothing newer.
-  if (!readable_ && ssl_ == nullptr) return true;
+  if (hung_up_ || cancelled_ || (ssl_ != nullptr && SSL_has_pending(ssl_))) return false;
+  // The kernel, not readable_: what came in since the loop last asked has raised no edge yet, and
+  // would be taken for the answer to the next request.
   char byte;
   const ssize_t got = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);

@@ -171,6 +171,24 @@ TEST(Stream, TellsOfAHangupWhileNobodyReads) {
   fixture.RunTask(scenario(fixture.loop()));
 }
 
+TEST(Stream, IsNotQuietWithBytesThatTheLoopHasNotSeen) {
+  LoopFixture fixture;
+  auto scenario = [](EventLoop& loop) -> Task<void> {
+    Pair pair = co_await MakePair(loop);
+    co_await pair.client->Write("answer");
+    char buffer[64];
+    const IoResult got = co_await pair.server->Read(buffer);  // A short read: drained.
+    EXPECT_EQ(got.bytes, 6u);
+    EXPECT_TRUE(pair.server->IsQuiet());
+    co_await pair.client->Write("late");  // Done at once: the loop does not poll in between.
+    EXPECT_FALSE(pair.server->IsQuiet());
+    const std::string late = co_await ReadExactly(*pair.server, 4);
+    EXPECT_EQ(late, "late");
+    EXPECT_TRUE(pair.server->IsQuiet());
+  };
+  fixture.RunTask(scenario(fixture.loop()));
+}
+
 TEST(Stream, UnixSocketsWork) {
   LoopFixture fixture;
   auto scenario = [](EventLoop& loop) -> Task<void> {
