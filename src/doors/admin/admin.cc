@@ -105,6 +105,14 @@ void FinishState(const net::HttpRequest& request, std::span<const decide::LimitS
   AnswerJson(request, 200, body.View(), answer);
 }
 
+// True after a 400 for a query that names something twice.
+bool RefusesDoubledParam(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  const std::string twice = uri::DoubledQueryParam(request.head.query);
+  if (twice.empty()) return false;
+  AnswerError(request, 400, "invalid_argument", twice + ": comes twice", answer);
+  return true;
+}
+
 std::optional<int> ParseCount(std::string_view text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -180,6 +188,7 @@ bool Admin::ReadState(const net::HttpRequest& request, http1::ResponseWriter& an
   uri::ForEachQueryParam(request.head.query, [&](std::string_view name, std::string_view value) {
     given_.emplace_back(name, value);
   });
+  if (RefusesDoubledParam(request, answer)) return false;
   call_.Begin(worker_);
   for (const auto& [name, value] : given_) {
     const Result<void> set = call_.Set(name, value);
@@ -218,6 +227,7 @@ Task<void> Admin::AnswerLater(const net::HttpRequest& request, http1::ResponseWr
 }
 
 void Admin::AnswerTop(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  if (RefusesDoubledParam(request, answer)) return;
   std::string scratch;
   const std::string_view by =
       uri::FindQueryParam(request.head.query, "by", scratch).value_or("denied");

@@ -65,6 +65,11 @@ TEST(AdminTest, ResetStateAndTop) {
   EXPECT_EQ(op.client.Post("/admin/reset", R"({"limit":"zzz","attributes":{}})").status, 404);
   EXPECT_EQ(op.client.Post("/admin/reset", R"({"limit":"a","attributes":{}})").status, 400);
   EXPECT_EQ(op.client.Get("/admin/state?nope=1").status, 400);
+  const DoorAnswer twice = op.client.Get("/admin/state?client=acme&client=other");
+  EXPECT_EQ(twice.status, 400);
+  EXPECT_TRUE(twice.Has(R"("message":"client: comes twice")")) << twice.body;
+  EXPECT_EQ(op.client.Get("/admin/state?client=acme&cl%69ent=acme").status, 400);
+  EXPECT_EQ(op.client.Get("/admin/top?n=1&n=2").status, 400);
   EXPECT_EQ(op.client.Get("/admin/reset").status, 405);
   EXPECT_EQ(op.client.Get("/admin").status, 404);
 }

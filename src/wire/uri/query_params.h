@@ -8,9 +8,11 @@
 // itself. A name without '=' has the value "". Thread safety: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir::uri {
 
@@ -70,6 +72,22 @@ inline std::optional<std::string_view> FindQueryParam(std::string_view query, st
     return DecodeQueryText(pair.substr(equals + 1), scratch);
   }
   return std::nullopt;
+}
+
+// The first name that comes a second time, or "": of two values nobody knows which is meant.
+inline std::string DoubledQueryParam(std::string_view query) {
+  if (query.find('&') == std::string_view::npos) return "";
+  std::vector<std::string> names;
+  ForEachQueryParam(query,
+                    [&](std::string_view name, std::string_view) { names.emplace_back(name); });
+  std::vector<std::string> sorted = names;
+  std::ranges::sort(sorted);
+  const auto twice = [&](const std::string& name) {
+    const auto [first, last] = std::ranges::equal_range(sorted, name);
+    return last - first > 1;
+  };
+  const auto found = std::ranges::find_if(names, twice);
+  return found == names.end() ? "" : *found;
 }
 
 }  // namespace weir::uri
