@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policy/suggest.h"
+#include "base/suggest.h"
 
 namespace weir::policy {
 namespace {
@@ -83,7 +83,8 @@ Result<int> AttributeTable::Find(std::string_view name) const {
     return folded == names_.end() ? kUnusedAttribute : static_cast<int>(folded - names_.begin());
   }
   const std::vector<std::string_view> views(names_.begin(), names_.end());
-  return InvalidArgument("attribute " + Shown(name) + " is not declared" + DidYouMean(name, views));
+  return InvalidArgument("attribute " + Shown(name) + " is not declared" +
+                         base::DidYouMean(name, views));
 }
 
 std::string_view LayerName(Layer layer) {

@@ -36,7 +36,7 @@ std::vector<std::string> Glob(const std::string& pattern) {
 
 void ConfigFiles::Load(const std::string& path) {
   const int file = reader_.AddFile(path);
-  auto text = ReadWholeFile(path, YamlTree::kMaxTextBytes);
+  auto text = ReadWholeFile(path, YamlTree::kMaxTextBytes, FileKind::kAny);
   if (!text) {
     reader_.Fail({file, 0, 0}, text.error().message);
     return;

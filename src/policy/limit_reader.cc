@@ -5,7 +5,6 @@
 
 #include "policy/override_index.h"
 #include "policy/sections.h"
-#include "policy/suggest.h"
 
 namespace weir::policy {
 namespace {

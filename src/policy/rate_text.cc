@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "policy/suggest.h"
+#include "base/suggest.h"
 
 namespace weir::policy {
 namespace {
@@ -124,7 +124,7 @@ Result<void> ReadPeriod(std::string_view text, std::string_view whole, RateText&
   if (!IsDigit(text.front())) {
     std::array<std::string_view, std::size(kPeriods)> names;
     std::ranges::transform(kPeriods, names.begin(), &NamedPeriod::spelling);
-    std::string hint = DidYouMean(text, names);
+    std::string hint = base::DidYouMean(text, names);
     return InvalidArgument("rate " + Quoted(whole) + ": " + Quoted(text) +
                            " is no period; periods are s, min, hour, day, week, month, year, or a "
                            "duration such as `90s`" +
@@ -158,7 +158,7 @@ Result<void> ReadUnit(std::string_view text, std::string_view whole, RateText& r
       "rate " + Quoted(whole) + ": " + Quoted(text) +
       " is no unit; units are requests, tokens, input_tokens, output_tokens, usd "
       "and bytes" +
-      DidYouMean(text, names));
+      base::DidYouMean(text, names));
 }
 
 Result<void> ReadAmount(std::string_view number, std::string_view whole, RateText& rate) {

@@ -1,10 +1,10 @@
 // `upstreams` and `routes`: where the gateway sends what it lets through.
 #include <algorithm>
 
+#include "base/suggest.h"
 #include "policy/matcher.h"
 #include "policy/rate_text.h"
 #include "policy/sections.h"
-#include "policy/suggest.h"
 
 namespace weir::policy {
 namespace {
@@ -238,7 +238,7 @@ void ReadRoute(YamlReader& reader, const YamlNode& node, const std::string& what
       std::vector<std::string_view> names;
       for (const UpstreamConfig& upstream : upstreams) names.push_back(upstream.name);
       reader.Fail(value->mark, what + ".upstream: no upstream is named `" + *name + "`" +
-                                   DidYouMean(*name, names));
+                                   base::DidYouMean(*name, names));
     }
     ok = ok && known != upstreams.end();
   }

@@ -1,5 +1,9 @@
 #include "policy/yaml_reader.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -7,8 +11,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/suggest.h"
 #include "policy/rate_text.h"
-#include "policy/suggest.h"
 
 namespace weir::policy {
 namespace {
@@ -28,6 +32,15 @@ bool IsVariableName(std::string_view name) {
     if (!IsNameChar(name[i], i == 0)) return false;
   }
   return true;
+}
+
+// What stands there instead of a file to read; "" for a file, and for nothing at all.
+std::string_view InsteadOfAFile(mode_t mode) {
+  if (S_ISREG(mode)) return "";
+  if (S_ISDIR(mode)) return "it is a directory; a file is meant";
+  if (S_ISFIFO(mode)) return "it is a named pipe, which would be waited for; a file is meant";
+  if (S_ISSOCK(mode)) return "it is a socket; a file is meant";
+  return "it is a device; a file is meant";
 }
 
 std::string KeyName(std::string_view what, std::string_view key) {
@@ -245,7 +258,15 @@ std::optional<std::string> YamlReader::Path(const YamlNode& node, std::string_vi
     Fail(node.mark, std::string(what) + " must be a path, not empty");
     return std::nullopt;
   }
-  return JoinPath(node.mark, *text);
+  std::string path = JoinPath(node.mark, *text);
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (const std::string_view fault = InsteadOfAFile(status.st_mode); !fault.empty()) {
+      Fail(node.mark, std::string(what) + ": cannot read " + path + ": " + std::string(fault));
+      return std::nullopt;
+    }
+  }
+  return path;
 }
 
 std::optional<std::vector<const YamlNode*>> YamlReader::List(const YamlNode& node,
@@ -258,8 +279,8 @@ std::optional<std::vector<const YamlNode*>> YamlReader::List(const YamlNode& nod
 
 void YamlReader::FailChoice(const YamlNode& node, std::string_view what, const std::string& text,
                             std::span<const std::string_view> names) {
-  Fail(node.mark, std::string(what) + " must be " + ListOfNames(names) + ", not `" + text + "`" +
-                      DidYouMean(text, names));
+  Fail(node.mark, std::string(what) + " must be " + base::ListOfNames(names) + ", not `" + text +
+                      "`" + base::DidYouMean(text, names));
 }
 
 void RefuseDoubledKeys(YamlReader& reader, const YamlNode& map, std::string_view what) {
@@ -303,7 +324,8 @@ MapReader::MapReader(YamlReader& reader, const YamlNode& node, std::string_view 
                   "alias for a whole value");
     } else {
       const std::vector<std::string_view> names(known);
-      reader.Fail(key.mark, "unknown key " + KeyName(what, key.text) + DidYouMean(key.text, names));
+      reader.Fail(key.mark,
+                  "unknown key " + KeyName(what, key.text) + base::DidYouMean(key.text, names));
     }
   }
 }
@@ -324,13 +346,19 @@ const YamlNode* MapReader::Require(std::string_view key) const {
   return value;
 }
 
-Result<std::string> ReadWholeFile(const std::string& path, size_t max_bytes) {
-  const auto failed = [&](const char* why) {
-    return MakeError(ErrorCode::kNotFound, "cannot read " + path + ": " + why);
+Result<std::string> ReadWholeFile(const std::string& path, size_t max_bytes, FileKind kind) {
+  const auto failed = [&](std::string_view why) {
+    return MakeError(ErrorCode::kNotFound, "cannot read " + path + ": " + std::string(why));
   };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+  // Opening a pipe waits for its writer, unless told not to.
+  const bool regular = kind == FileKind::kRegular;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (regular ? O_NONBLOCK : 0));
+  if (descriptor < 0) return failed(std::strerror(errno));
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(::fdopen(descriptor, "rb"),
                                                              &std::fclose);
-  if (!file) return failed(std::strerror(errno));
+  struct stat status{};
+  if (regular && ::fstat(descriptor, &status) == 0 && !InsteadOfAFile(status.st_mode).empty())
+    return failed(InsteadOfAFile(status.st_mode));
   std::string content;
   char block[16 << 10];
   while (const size_t count = std::fread(block, 1, sizeof(block), file.get())) {

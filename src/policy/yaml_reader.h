@@ -136,7 +136,10 @@ class MapReader {
 // Fails for each key of `map` that repeats an earlier one; `what` as in YamlReader.
 void RefuseDoubledKeys(YamlReader& reader, const YamlNode& map, std::string_view what);
 
-// What a file holds, or why not. Bounded.
-Result<std::string> ReadWholeFile(const std::string& path, size_t max_bytes);
+// What a file holds, or why not. Bounded in size, and in time: a pipe, socket or device is refused,
+// unless kind is kAny, for what the operator names on the command line (`weir validate <(...)`).
+enum class FileKind : uint8_t { kRegular, kAny };
+Result<std::string> ReadWholeFile(const std::string& path, size_t max_bytes,
+                                  FileKind kind = FileKind::kRegular);
 
 }  // namespace weir::policy

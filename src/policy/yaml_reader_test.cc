@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 namespace weir::policy {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -209,6 +211,29 @@ TEST(Includes, MistakesNameTheirFile) {
       LoadErrors(main),
       ElementsAre(other + ":1:17: limit `a` is defined twice: here and at " + main + ":1:17",
                   other + ":2:1: `threads` is given twice: here and at " + main + ":2:1"));
+}
+
+// Whatever would be waited for is refused at once, wherever a path stands and also behind a
+// pattern.
+TEST(Includes, OnlyFilesAreRead) {
+  const Folder folder;
+  const std::string pipe = folder.Path("pipe.yaml");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string why = pipe + ": it is a named pipe, which would be waited for; a file is meant";
+  std::string main = folder.Write("m.yaml", "limits: []\ninclude: [pipe.yaml]\n");
+  EXPECT_THAT(LoadErrors(main), ElementsAre(main + ":2:11: include: cannot read " + why));
+  main = folder.Write("n.yaml", "limits: []\ninclude: ['p*.yaml']\n");
+  EXPECT_THAT(LoadErrors(main), ElementsAre(main + ":2:11: include: cannot read " + why));
+  main = folder.Write("o.yaml", "identity:\n  secret: {file: pipe.yaml}\n");
+  EXPECT_THAT(LoadErrors(main),
+              ElementsAre(main + ":2:18: identity.secret.file: cannot read " + why));
+  main = folder.Write("p.txt", "identity:\n  jwt: {keys: pipe.yaml, algorithms: [RS256]}\n");
+  EXPECT_THAT(LoadErrors(main), Contains(main + ":2:15: identity.jwt.keys: cannot read " + why));
+  main = folder.Write("q.yaml", "include: [/dev/zero]\n");
+  EXPECT_THAT(LoadErrors(main), ElementsAre(main + ":1:11: include: cannot read /dev/zero: it is a "
+                                                   "device; a file is meant"));
+  main = folder.Write("r.yaml", "include: [.]\n");
+  EXPECT_THAT(LoadErrors(main), ElementsAre(HasSubstr("it is a directory; a file is meant")));
 }
 
 TEST(Includes, CyclesDepthAndRepetitionAreRefused) {

@@ -1,9 +1,9 @@
-#include "policy/suggest.h"
+#include "base/suggest.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace weir::policy {
+namespace weir::base {
 namespace {
 
 // Names longer than this are no misspellings; it also bounds the work per name.
@@ -57,4 +57,4 @@ std::string ListOfNames(std::span<const std::string_view> names) {
   return out;
 }
 
-}  // namespace weir::policy
+}  // namespace weir::base

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::policy {
+namespace weir::base {
 
 // "; did you mean `NAME`?" for the nearest of `known`, or "" when none is near enough to be meant.
 std::string DidYouMean(std::string_view name, std::span<const std::string_view> known);
@@ -17,4 +17,4 @@ std::string DidYouMean(std::string_view name, std::span<const std::string_view> 
 // "`a`, `b` or `c`"
 std::string ListOfNames(std::span<const std::string_view> names);
 
-}  // namespace weir::policy
+}  // namespace weir::base
