@@ -282,7 +282,7 @@ TakeReply Take(LeaseState* state, const LeaseTerms& terms, int64_t cost, const W
   return reply;
 }
 
-TakeReply Test(LeaseState state, const LeaseTerms& terms, int64_t cost, const Windows& windows,
+TakeReply Peek(LeaseState state, const LeaseTerms& terms, int64_t cost, const Windows& windows,
                int64_t now_us) {
   const std::optional<WindowBounds> window = WindowAt(terms, windows, now_us);
   if (!window) return {.other_window = true};

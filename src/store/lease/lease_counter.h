@@ -96,7 +96,7 @@ TakeReply Take(LeaseState* state, const LeaseTerms& terms, int64_t cost, const W
                int64_t now_us);
 
 // What Take would say, changing nothing at all.
-TakeReply Test(LeaseState state, const LeaseTerms& terms, int64_t cost, const Windows& windows,
+TakeReply Peek(LeaseState state, const LeaseTerms& terms, int64_t cost, const Windows& windows,
                int64_t now_us);
 
 // Gives back `units` of a Take of cost n: at most n less what has refilled since, so that however
