@@ -1,6 +1,6 @@
 # The commands of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test build bench lint format asan tsan fuzz install clean
+.PHONY: help run test build bench lint format asan tsan fuzz simulate install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -35,6 +35,9 @@ tsan:  ## unit tests and a server smoke test under ThreadSanitizer
 
 fuzz:  ## run every fuzz target for FUZZ_SECONDS each (default 60)
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} scripts/fuzz.sh
+
+simulate:  ## replay SEED=n of the simulated fleet, or look for a seed that breaks a bound (FROM, COUNT)
+	@SEED=$(SEED) FROM=$(FROM) COUNT=$(COUNT) scripts/simulate.sh
 
 install: build  ## install into PREFIX (/usr/local), DESTDIR honoured
 	cmake --install build --prefix $(PREFIX)

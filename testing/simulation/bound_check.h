@@ -1,6 +1,6 @@
 // Holds a log of admissions to a bound: in every interval [s, t] at most
 //
-//   capacity + rate * (t - s) + what the faults in (s - grace, t] allow on top
+//   capacity + rate * (t - s) + what the faults in [s - grace, t] allow on top
 //
 // The check is exact (128-bit integers), and every interval that begins at one admission and ends
 // at another is looked at, in one pass: what is admitted up to t, less rate * t, is compared with

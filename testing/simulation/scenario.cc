@@ -64,6 +64,20 @@ bool Applies(FaultKind kind, FleetMode mode) {
                     kind != FaultKind::kSuspend && kind != FaultKind::kShutdown);
 }
 
+// A rush of calls when a fault ends, or soon after: what was counted wrongly shows when everything
+// is asked for at once.
+void PickAftermath(Random* random, const Fault& fault, Scenario* scenario) {
+  const bool lasts = fault.kind != FaultKind::kKill && fault.kind != FaultKind::kShutdown &&
+                     fault.kind != FaultKind::kRollout;
+  Phase rush{.at_ns = fault.at_ns + (lasts ? fault.lasts_ns : 0), .lasts_ns = 100 * kMs};
+  if (!lasts || random->Chance(0.3)) rush.at_ns += random->BetweenByScale(kMs, 500 * kMs);
+  const int64_t capacity = std::max(scenario->spec.rate.burst, scenario->spec.rate.units);
+  rush.burst = static_cast<int>(random->BetweenByScale(5, 10 + 2 * capacity / scenario->nodes));
+  rush.burst = std::min(rush.burst, 500);
+  if (random->Chance(0.5)) rush.gap_ns = 2 * kMs;
+  scenario->phases.push_back(rush);
+}
+
 void PickFaults(Random* random, Scenario* scenario) {
   if (random->Chance(0.15)) return;  // A calm day.
   // A few kinds at a time, so that their combinations are met and a trace stays readable.
@@ -88,6 +102,7 @@ void PickFaults(Random* random, Scenario* scenario) {
       fault.lasts_ns = scenario->book.term_ns + random->BetweenByScale(kMs, 3 * kSec);
     }
     scenario->faults.push_back(fault);
+    if (random->Chance(0.6)) PickAftermath(random, fault, scenario);
   }
 }
 
