@@ -16,12 +16,14 @@ namespace {
 const std::filesystem::path kExamples = WEIR_EXAMPLES_DIR;
 
 Env ExampleEnv() {
-  return EnvOf({{"OPENAI_API_KEY", "sk-example"}, {"WEIR_SECRET", "0123456789abcdef"}});
+  return EnvOf({{"OPENAI_API_KEY", "sk-example"},
+                {"WEIR_SECRET", "0123456789abcdef"},
+                {"REDIS_PASSWORD", "pa55word"}});
 }
 
 TEST(Examples, AllLoad) {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kExamples)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kExamples)) {
     if (entry.path().extension() != ".yaml") continue;
     ++count;
     const auto loaded = Policy::Load(entry.path().string(), ExampleEnv());
@@ -30,10 +32,12 @@ TEST(Examples, AllLoad) {
       continue;
     }
     EXPECT_TRUE((*loaded)->warnings().empty()) << entry.path();
-    EXPECT_EQ(Describe(**loaded).find("sk-example"), std::string::npos);
-    EXPECT_EQ(ToJson(**loaded).find("sk-example"), std::string::npos);
+    for (const char* secret : {"sk-example", "pa55word", "0123456789abcdef"}) {
+      EXPECT_EQ(Describe(**loaded).find(secret), std::string::npos) << entry.path();
+      EXPECT_EQ(ToJson(**loaded).find(secret), std::string::npos) << entry.path();
+    }
   }
-  EXPECT_GE(count, 4);
+  EXPECT_GE(count, 8);
 }
 
 TEST(Examples, QuickStartKeepsItsPromises) {
