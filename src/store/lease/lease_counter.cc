@@ -95,9 +95,12 @@ void Advance(LeaseState* state, const LeaseTerms& terms, WindowBounds window, in
   state->fence = terms.fence;
 }
 
-// Ticks: the shared capacity, and what is left of it, below 0 with debt or a reserve grown past it.
+// Ticks: the shared capacity. Below 0 where holders under another definition may hold more than the
+// whole; how far below matters to nobody.
 int64_t Capacity(const LeaseState& state, const LeaseTerms& terms) {
-  return (terms.burst - ReserveUnits(state)) * terms.ticks_per_unit;
+  constexpr Int128 kLeast = -(Int128{1} << 51);
+  const Int128 ticks = Int128{terms.burst - ReserveUnits(state)} * terms.ticks_per_unit;
+  return static_cast<int64_t>(std::max(ticks, kLeast));
 }
 int64_t AvailableUnits(const LeaseState& state, const LeaseTerms& terms) {
   return core::FloorDiv64(Capacity(state, terms) - state.level, terms.ticks_per_unit);
@@ -322,9 +325,10 @@ void Post(LeaseState* state, const LeaseTerms& terms, int64_t units, const Windo
 }
 
 int64_t KeepUs(const LeaseState& state, int64_t now_us) {
-  const int64_t last_us = std::max(LastUntil(state, now_us), state.drain_until_us);
+  const int64_t last_us = std::max({LastUntil(state, now_us), state.drain_until_us, state.base_us});
   if (state.ticks_per_us == 0) return std::max(last_us, state.window.end_us) - now_us;
-  const int64_t level = state.level + ReserveUnits(state) * state.ticks_per_unit;
+  const int64_t level =
+      SaturatedLevel(state.level + Int128{ReserveUnits(state)} * state.ticks_per_unit);
   return last_us - now_us + CeilDiv64(level, state.ticks_per_us);
 }
 
