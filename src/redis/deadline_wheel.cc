@@ -37,7 +37,13 @@ void DeadlineWheel::Add(Entry& entry, int64_t deadline_ns) {
 }
 
 int64_t DeadlineWheel::NextNs() const {
-  for (size_t ahead = 0; ahead < kSlotCount; ++ahead) {
+  // The slot that time stands in has been emptied of what was due, but may hold what is due in a
+  // later turn: waking for that at once would be waking for ever.
+  const Entry& current = slots_[static_cast<size_t>(tick_) % kSlotCount];
+  for (const Entry* entry = current.next_; entry != &current; entry = entry->next_) {
+    if (TickOf(entry->due_ns_) <= tick_) return tick_ * kSlotNs;
+  }
+  for (size_t ahead = 1; ahead <= kSlotCount; ++ahead) {
     const int64_t tick = tick_ + static_cast<int64_t>(ahead);
     const Entry& head = slots_[static_cast<size_t>(tick) % kSlotCount];
     if (!IsEmpty(head)) return tick * kSlotNs;

@@ -74,6 +74,18 @@ TEST(DeadlineWheel, FarDeadlinesWaitForTheirTurnOfTheWheel) {
   EXPECT_EQ(ExpireAt(wheel, (10 + 256 * 3) * kMs).size(), 1u);
 }
 
+// A whole number of turns ahead is the slot that time stands in.
+TEST(DeadlineWheel, WhatIsDueInALaterTurnDoesNotWakeNow) {
+  DeadlineWheel wheel(7 * kMs);
+  DeadlineWheel::Entry entry;
+  wheel.Add(entry, (7 + 256 * 2) * kMs);
+  EXPECT_TRUE(ExpireAt(wheel, 7 * kMs).empty());
+  EXPECT_EQ(wheel.NextNs(), (7 + 256) * kMs);
+  EXPECT_TRUE(ExpireAt(wheel, (7 + 256) * kMs).empty());
+  EXPECT_EQ(wheel.NextNs(), (7 + 256 * 2) * kMs);
+  EXPECT_EQ(ExpireAt(wheel, (7 + 256 * 2) * kMs).size(), 1u);
+}
+
 TEST(DeadlineWheel, AnEntryMayAddAndRemoveOthersWhenItExpires) {
   DeadlineWheel wheel(0);
   DeadlineWheel::Entry first, second, third;
@@ -126,6 +138,7 @@ TEST(DeadlineWheel, DoesWhatASortedListDoes) {
           for (const auto& [left, due_ns] : model) first_ns = std::min(first_ns, due_ns);
           ASSERT_EQ(wheel.NextNs() == DeadlineWheel::kNever, model.empty());
           if (model.empty()) break;
+          ASSERT_GT(wheel.NextNs(), now_ns) << "woken for nothing, and again at once";
           ASSERT_LE(wheel.NextNs(), std::max(now_ns, first_ns) + kMs);
       }
     }

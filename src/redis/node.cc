@@ -38,19 +38,22 @@ struct Node::Link {
         stall(loop, [this] { CheckStall(); }),
         stall_ns(the_stall_ns) {}
 
-  // The reply that is due next says whether the peer is alive. One timer for each connection.
-  void ArmStall() {
-    if (stall.armed() || pipeline.under_way() == 0) return;
-    stall.ArmAt(pipeline.oldest_deadline_ns() + stall_ns);
+  // A reply that is overdue by stall_ns says that the peer is dead. One timer for each connection,
+  // set for the earliest deadline under way.
+  void ArmStall(int64_t deadline_ns) {
+    if (deadline_ns > INT64_MAX - stall_ns) return;
+    if (stall.armed() && stall_at_ns <= deadline_ns + stall_ns) return;
+    stall_at_ns = deadline_ns + stall_ns;
+    stall.ArmAt(stall_at_ns);
   }
   void CheckStall() {
-    if (pipeline.under_way() == 0) return;
-    if (stream->loop().now_ns() >= pipeline.oldest_deadline_ns() + stall_ns) {
-      stalled = true;
-      stream->Cancel();
+    const int64_t deadline_ns = pipeline.EarliestDeadlineNs();
+    if (deadline_ns > stream->loop().now_ns() - stall_ns) {
+      ArmStall(deadline_ns);
       return;
     }
-    ArmStall();
+    stalled = true;
+    stream->Cancel();
   }
   bool takes_calls() const { return !writing && !ended && !draining && pipeline.has_room(); }
 
@@ -60,6 +63,7 @@ struct Node::Link {
   net::Event writer_done;
   net::Timer stall;
   const int64_t stall_ns;
+  int64_t stall_at_ns = 0;
   bool writing = false;   // The writer has been woken and has not gone back to waiting.
   bool draining = false;  // Sends no more.
   bool stalled = false;
@@ -211,8 +215,7 @@ Task<void> Node::WriteLoop(std::shared_ptr<Node> node, std::shared_ptr<Link> lin
     }
     while (!link->ended && !link->draining && !node->waiting_.empty() &&
            link->pipeline.has_room()) {
-      link->pipeline.Send(node->waiting_, kWriteBytesMax);
-      link->ArmStall();
+      link->ArmStall(link->pipeline.Send(node->waiting_, kWriteBytesMax));
       const net::IoResult sent = co_await link->stream->Write(link->pipeline.out());
       link->pipeline.Wrote(sent.bytes);
       if (!sent.ok()) {

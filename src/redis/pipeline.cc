@@ -1,5 +1,6 @@
 #include "redis/pipeline.h"
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 #include <utility>
@@ -19,8 +20,9 @@ Pipeline::~Pipeline() {
   }
 }
 
-void Pipeline::Send(CallQueue& waiting, size_t bytes_max) {
+int64_t Pipeline::Send(CallQueue& waiting, size_t bytes_max) {
   assert(out_.empty());
+  int64_t earliest_ns = INT64_MAX;
   while (!waiting.empty() && has_room() && out_.size() < bytes_max) {
     Call& call = *waiting.front();
     waiting.Remove(call);
@@ -36,7 +38,15 @@ void Pipeline::Send(CallQueue& waiting, size_t bytes_max) {
     call.was_sent_ = true;
     call.pipeline_ = this;
     call.place_ = &under_way_.back();
+    earliest_ns = std::min(earliest_ns, call.deadline_ns);
   }
+  return earliest_ns;
+}
+
+int64_t Pipeline::EarliestDeadlineNs() const {
+  int64_t earliest_ns = INT64_MAX;
+  for (const Place& place : under_way_) earliest_ns = std::min(earliest_ns, place.deadline_ns);
+  return earliest_ns;
 }
 
 void Pipeline::Wrote(size_t bytes) {

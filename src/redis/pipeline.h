@@ -29,8 +29,9 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   // Moves calls from the front of `waiting` until `bytes_max` bytes are to be written (the last one
-  // may go beyond) or under_way_max commands are under way. REQUIRES: out() is empty.
-  void Send(CallQueue& waiting, size_t bytes_max);
+  // may go beyond) or under_way_max commands are under way; gives the earliest deadline of those.
+  // REQUIRES: out() is empty.
+  int64_t Send(CallQueue& waiting, size_t bytes_max);
   // What is to be written.
   std::string_view out() const { return out_.View(); }
   // The kernel took the first `bytes` bytes of out().
@@ -49,8 +50,8 @@ class Pipeline {
   // Commands sent and not answered, those whose caller has given up included.
   size_t under_way() const { return under_way_.size(); }
   bool has_room() const { return under_way_.size() < under_way_max_; }
-  // Of the command that is to be answered next. REQUIRES: under_way() > 0.
-  int64_t oldest_deadline_ns() const { return under_way_.front().deadline_ns; }
+  // The earliest deadline of what is under way; INT64_MAX when nothing is. Looks at all of it.
+  int64_t EarliestDeadlineNs() const;
   uint64_t replies() const { return replies_; }            // That answered a command.
   uint64_t late_replies() const { return late_replies_; }  // To calls that had given up.
 

@@ -48,7 +48,8 @@ TEST(Pipeline, RepliesComeInTheOrderOfTheCalls) {
   CallQueue waiting;
   Pipeline pipeline(100);
   auto calls = MakeCalls(waiting, 3);
-  pipeline.Send(waiting, 1 << 20);
+  EXPECT_EQ(pipeline.EarliestDeadlineNs(), INT64_MAX);
+  EXPECT_EQ(pipeline.Send(waiting, 1 << 20), 100);
   EXPECT_EQ(pipeline.out(), Wire("0") + Wire("1") + Wire("2"));
   pipeline.Wrote(pipeline.out().size());
   EXPECT_TRUE(pipeline.out().empty());
@@ -117,7 +118,7 @@ TEST(Pipeline, ACallThatGivesUpLeavesItsPlaceToItsReply) {
   EXPECT_TRUE(calls[0]->was_sent());
   calls.erase(calls.begin());  // Its caller is gone.
   EXPECT_EQ(pipeline.under_way(), 3u);
-  EXPECT_EQ(pipeline.oldest_deadline_ns(), 100);
+  EXPECT_EQ(pipeline.EarliestDeadlineNs(), 100);
   ASSERT_TRUE(pipeline.Receive("+zero\r\n-NOSCRIPT\r\n+two\r\n"));
   EXPECT_EQ(late, "zero");
   EXPECT_EQ(calls[1]->reply().text, "two");
