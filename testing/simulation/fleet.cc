@@ -43,8 +43,12 @@ Report Fleet::Run() {
         const int replica = store_.SaveReplica();
         schedule_.At(fault.at_ns, [this, &fault, replica] {
           const std::vector<int64_t> lost = store_.GoBackTo(replica);
+          // Where the clock jumps forward, so much more has refilled.
+          const int64_t jump_us = std::max<int64_t>(fault.ahead_us - store_.ahead_us(), 0);
+          store_.SetAheadUs(fault.ahead_us);
           for (int key = 0; key < scenario_.keys; ++key) {
-            allowances_.push_back({now_ns(), key, lost[static_cast<size_t>(key)]});
+            allowances_.push_back(
+                {now_ns(), key, lost[static_cast<size_t>(key)] + UnitsIn(jump_us)});
           }
           StoreAway(fault);
         });
@@ -56,6 +60,12 @@ Report Fleet::Run() {
   schedule_.RunUntil(scenario_.length_ns);
   report_.violation = Verdict();
   return report_;
+}
+
+int64_t Fleet::UnitsIn(int64_t span_us) const {
+  const int64_t units = std::max(scenario_.spec.rate.units, scenario_.other.rate.units);
+  return core::Clamp64(
+      core::CeilDiv(core::Int128{span_us} * 1000 * units, scenario_.spec.rate.period.count()));
 }
 
 void Fleet::StartPhase(const Phase& phase) {
@@ -134,13 +144,17 @@ void Fleet::StoreAway(const Fault& fault) {
 void Fleet::Suspend(const Fault& fault) {
   FleetNode* node = nodes_[static_cast<size_t>(fault.node)].get();
   if (node->still_until_ns > now_ns()) return;  // Still already: one at a time.
+  std::vector<int64_t> held;
+  for (int key = 0; key < scenario_.keys; ++key) held.push_back(node->HeldUnits(key));
   node->still_until_ns = now_ns() + fault.lasts_ns;
   node->clock_stopped_ns += fault.lasts_ns;
   if (fault.kind == FaultKind::kSuspend) return;
+  // The store may have forgotten it, or hear of it only now.
   node->largest_allotment = 0;
   for (int key = 0; key < scenario_.keys; ++key) {
     node->largest_allotment =
-        std::max(node->largest_allotment, store_.AllotmentOf(key, node->holder()));
+        std::max({node->largest_allotment, store_.AllotmentOf(key, node->holder()),
+                  held[static_cast<size_t>(key)]});
   }
   // Registered before whatever else the node does when it moves again.
   schedule_.At(node->still_until_ns - 1, [this, node] {
@@ -269,9 +283,9 @@ std::optional<std::string> Fleet::CheckWindows(int key) {
     count += it.units;
     int64_t allowed = limit;
     for (const Allowance& extra : allowances_) {
-      const bool before_end = StoreServer::ClockUs(extra.at_ns) < now->end_us;
+      const bool before_end = store_.ClockUs(extra.at_ns) < now->end_us;
       const bool after_start =
-          StoreServer::ClockUs(extra.at_ns + scenario_.book.term_ns) >= now->start_us;
+          store_.ClockUs(extra.at_ns + scenario_.book.term_ns) >= now->start_us;
       if (extra.key == key && before_end && after_start) allowed += extra.units;
     }
     if (count > allowed) {

@@ -74,6 +74,8 @@ class Fleet {
   };
 
   std::unique_ptr<FleetNode> NewNode(int place);
+  // What the faster of the two definitions refills, rounded up.
+  int64_t UnitsIn(int64_t span_us) const;
   void StartPhase(const Phase& phase);
   void NextCall(int place, int64_t gap_ns, int64_t end_ns);
   void StartFault(const Fault& fault);

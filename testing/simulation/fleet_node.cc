@@ -62,6 +62,10 @@ int64_t FleetNode::ClockNs() const {
   return clock_zero_ns_ + run_ns + run_ns / 1'000'000 * clock_ppm_;
 }
 
+int64_t FleetNode::HeldUnits(int key) const {
+  return book_.StandingOf(KeyOf(key), terms_, ClockNs()).left;
+}
+
 bool FleetNode::leased() const {
   return fleet_->scenario().mode == FleetMode::kLeased ||
          fleet_->scenario().mode == FleetMode::kLeasedFast;
@@ -77,7 +81,7 @@ Windows FleetNode::WindowsOf(int key) const {
 }
 
 std::optional<store::lease::WindowBounds> FleetNode::WindowAt(int key, int64_t true_ns) const {
-  return store::lease::WindowAt(terms_, WindowsOf(key), StoreServer::ClockUs(true_ns));
+  return store::lease::WindowAt(terms_, WindowsOf(key), fleet_->store()->ClockUs(true_ns));
 }
 
 void FleetNode::Call(int key, int64_t cost) {
@@ -166,7 +170,7 @@ void FleetNode::DecideOnStore(int key, int64_t cost) {
 void FleetNode::PutBack(int key, core::Receipt receipt, int64_t cost) {
   fleet_->Send(this, [this, key, receipt, cost, terms = terms_, windows = WindowsOf(key)] {
     store::lease::PutBack(fleet_->store()->state(key), terms, receipt, cost, windows,
-                          StoreServer::ClockUs(fleet_->now_ns()));
+                          fleet_->store()->ClockUs(fleet_->now_ns()));
     return [] {};
   });
 }
@@ -201,7 +205,7 @@ void FleetNode::SendBack(int key, GiveBackRequest back, int tries) {
   const auto answered = std::make_shared<bool>(false);
   fleet_->Send(this, [this, key, back, answered, terms = terms_, windows = WindowsOf(key)] {
     store::lease::GiveBack(fleet_->store()->state(key), terms, back, windows,
-                           StoreServer::ClockUs(fleet_->now_ns()));
+                           fleet_->store()->ClockUs(fleet_->now_ns()));
     return [answered] { *answered = true; };
   });
   fleet_->Later(this, fleet_->scenario().book.patience_ns, [this, key, back, answered, tries] {
@@ -236,7 +240,7 @@ void FleetNode::Tick() {
   }
   fleet_->Send(this, [this] {
     const int64_t nodes = fleet_->store()->registry()->Beat(
-        holder_, StoreServer::ClockUs(fleet_->now_ns()), kNodeExpiryUs);
+        holder_, fleet_->store()->ClockUs(fleet_->now_ns()), kNodeExpiryUs);
     return [this, nodes] { seen_.Answered(nodes); };
   });
   fleet_->Later(this, kHeartbeatNs, [this] { Tick(); });

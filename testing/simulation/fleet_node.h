@@ -32,6 +32,8 @@ class FleetNode {
 
   int place() const { return place_; }
   uint64_t holder() const { return holder_; }
+  // Units of its lease, as it sees it.
+  int64_t HeldUnits(int key) const;
   // The fewest nodes that it ever reckoned with when it decided by its share; 0: it never did.
   int64_t fewest_nodes() const { return fewest_nodes_; }
   int64_t ClockNs() const;

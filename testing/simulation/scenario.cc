@@ -94,6 +94,11 @@ void PickFaults(Random* random, Scenario* scenario) {
                 .lag_ns = random->BetweenByScale(kMs, kSec),
                 .node = static_cast<int>(random->Between(0, scenario->nodes - 1))};
     if (!chosen[static_cast<int>(fault.kind)] || !Applies(fault.kind, scenario->mode)) continue;
+    if (fault.kind == FaultKind::kFailover && scenario->spec.algorithm == Algorithm::kTokenBucket) {
+      // Ahead by what the margin pays for; behind by anything.
+      fault.ahead_us = random->Chance(0.7) ? random->Between(0, scenario->book.margin_ns / 4000)
+                                           : random->Between(-3'000'000, 0);
+    }
     if (fault.kind == FaultKind::kSuspend) {
       // The margin is for all of them that fall into one term.
       if (++suspends > 3) continue;
@@ -165,9 +170,9 @@ std::string Scenario::Describe() const {
       book.term_ns / kMs, book.margin_ns / kMs, book.horizon_ns / kMs, book.patience_ns / kMs,
       timeout_ns / kMs, delay_ns / 1000, slow_share * 100, slow_ns / kMs, loss * 100);
   for (const Fault& fault : faults) {
-    text += fmt::format("{:10.6f} s: {} of node {} for {} ms (lag {} ms)\n",
+    text += fmt::format("{:10.6f} s: {} of node {} for {} ms (lag {} ms, clock ahead {} us)\n",
                         static_cast<double>(fault.at_ns) / 1e9, FaultName(fault.kind), fault.node,
-                        fault.lasts_ns / kMs, fault.lag_ns / kMs);
+                        fault.lasts_ns / kMs, fault.lag_ns / kMs, fault.ahead_us);
   }
   return text;
 }

@@ -35,7 +35,8 @@ struct Fault {
   FaultKind kind = FaultKind::kPartition;
   int64_t at_ns = 0;
   int64_t lasts_ns = 0;
-  int64_t lag_ns = 0;  // kFailover: how much is lost.
+  int64_t lag_ns = 0;    // kFailover: how much is lost,
+  int64_t ahead_us = 0;  // and how far the new master's clock is ahead of the first one's.
   int node = 0;
 };
 

@@ -16,7 +16,7 @@ class StoreServer {
  public:
   explicit StoreServer(int keys) : states_(static_cast<size_t>(keys)) {}
 
-  static int64_t ClockUs(int64_t true_ns) { return kEpochUs + true_ns / 1000; }
+  int64_t ClockUs(int64_t true_ns) const { return kEpochUs + true_ns / 1000 + ahead_us_; }
   // The true instant at which the clock turned to what it shows at `true_ns`.
   static int64_t GrainNs(int64_t true_ns) { return true_ns / 1000 * 1000; }
 
@@ -32,6 +32,10 @@ class StoreServer {
   // The most that the holder may hold, 0 when the store does not know it.
   int64_t AllotmentOf(int key, uint64_t holder) const;
 
+  // Another machine answers from here on, whose clock is so much ahead of the first one's, or
+  // behind it when below 0.
+  int64_t ahead_us() const { return ahead_us_; }
+  void SetAheadUs(int64_t ahead_us) { ahead_us_ = ahead_us; }
   // Everything that was written is gone.
   void Forget();
   // A copy that a failover goes back to; from here on what is taken is counted as lost with it.
@@ -50,6 +54,7 @@ class StoreServer {
 
   void CountTaken(int key, int64_t units);
 
+  int64_t ahead_us_ = 0;
   std::vector<store::lease::LeaseState> states_;
   store::lease::NodeRegistry registry_;
   std::vector<Replica> replicas_;
