@@ -45,14 +45,23 @@ void AppendTriple(const LimitVerdict& limit, bool unix_seconds, int64_t wall_ns,
 
 std::string_view QuotaUnit(Unit unit) { return unit == Unit::kUsd ? "usd_micros" : UnitName(unit); }
 
-void AppendPolicyList(const Verdict& verdict, wire::Buffer& out) {
-  out.Append("RateLimit-Policy: ");
-  bool first = true;
+// One member for each limit: its name, and what `append_parameters` writes behind it.
+template <typename AppendParameters>
+void AppendList(const Verdict& verdict, std::string_view name_and_colon, wire::Buffer& out,
+                AppendParameters&& append_parameters) {
+  std::string_view front = name_and_colon;
   for (const LimitVerdict& limit : verdict.limits) {
     if (!InHeaders(limit)) continue;
-    if (!first) out.Append(", ");
-    first = false;
+    out.Append(front);
+    front = ", ";
     wire::AppendStructuredString(out, limit.name);
+    append_parameters(limit);
+  }
+  out.Append("\r\n");
+}
+
+void AppendPolicyList(const Verdict& verdict, wire::Buffer& out) {
+  AppendList(verdict, "RateLimit-Policy: ", out, [&](const LimitVerdict& limit) {
     out.Append(";q=");
     wire::AppendStructuredInteger(out, limit.quota);
     if (limit.unit != Unit::kRequests) {
@@ -60,34 +69,44 @@ void AppendPolicyList(const Verdict& verdict, wire::Buffer& out) {
       out.Append(QuotaUnit(limit.unit));
       out.Append('"');
     }
-    if (limit.unit == Unit::kParallel) continue;  // No window.
+    if (limit.unit == Unit::kParallel) return;  // No window.
     out.Append(";w=");
     wire::AppendStructuredInteger(out, limit.window_s);
-  }
-  out.Append("\r\n");
+  });
 }
 
 void AppendStandingList(const Verdict& verdict, int64_t added_ns, wire::Buffer& out) {
-  out.Append("RateLimit: ");
-  bool first = true;
-  for (const LimitVerdict& limit : verdict.limits) {
-    if (!InHeaders(limit)) continue;
-    if (!first) out.Append(", ");
-    first = false;
-    wire::AppendStructuredString(out, limit.name);
+  AppendList(verdict, "RateLimit: ", out, [&](const LimitVerdict& limit) {
     out.Append(";r=");
     wire::AppendStructuredInteger(out, limit.remaining);
     int64_t after_ns = limit.next_unit_after_ns;
     if (!limit.allowed) {
-      if (limit.retry_after_ns == core::kNever) continue;
+      if (limit.retry_after_ns == core::kNever) return;
       after_ns = limit.retry_after_ns + added_ns;
     } else if (limit.unit == Unit::kParallel) {
-      continue;
+      return;
     }
     out.Append(";t=");
     wire::AppendStructuredInteger(out, std::max<int64_t>(SecondsUp(after_ns), 1));
+  });
+}
+
+// Whether `a` has a smaller share left than `b`.
+bool LessLeft(const LimitVerdict& a, const LimitVerdict& b) {
+  return core::Int128{a.remaining} * b.quota < core::Int128{b.remaining} * a.quota;
+}
+
+// What X-RateLimit-* shows: the denying limit, or else the one with the least share left. Calls
+// under way fill no quota and have no reset, so while a call is allowed they are shown only where
+// nothing else limits it.
+const LimitVerdict& ShownBy(const Verdict& verdict) {
+  const LimitVerdict* shown = verdict.binding;
+  if (!shown->allowed || shown->unit != Unit::kParallel) return *shown;
+  for (const LimitVerdict& limit : verdict.limits) {
+    if (!InHeaders(limit) || limit.unit == Unit::kParallel) continue;
+    if (shown->unit == Unit::kParallel || LessLeft(limit, *shown)) shown = &limit;
   }
-  out.Append("\r\n");
+  return *shown;
 }
 
 // Of the limits on this unit, the one that denies with the longest wait, else the one with the
@@ -99,9 +118,7 @@ const LimitVerdict* TightestOf(const Verdict& verdict, Unit unit) {
     if (&limit == verdict.binding) return &limit;
     if (tightest == nullptr || (tightest->allowed && !limit.allowed)) {
       tightest = &limit;
-    } else if (tightest->allowed == limit.allowed &&
-               core::Int128{limit.remaining} * tightest->quota <
-                   core::Int128{tightest->remaining} * limit.quota) {
+    } else if (tightest->allowed == limit.allowed && LessLeft(limit, *tightest)) {
       tightest = &limit;
     }
   }
@@ -162,7 +179,7 @@ void AppendLimitHeaders(const Verdict& verdict, const policy::AnswersConfig& con
     AppendStandingList(verdict, advice.added_ns, out);
   }
   if (config.x_ratelimit)
-    AppendTriple(*verdict.binding, config.x_ratelimit_reset_unix, wall_ns, out);
+    AppendTriple(ShownBy(verdict), config.x_ratelimit_reset_unix, wall_ns, out);
   if (!config.openai) return;
   if (const LimitVerdict* requests = TightestOf(verdict, Unit::kRequests))
     AppendOpenAiTriple(*requests, "requests", out);

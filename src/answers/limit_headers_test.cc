@@ -200,6 +200,47 @@ TEST(LimitHeadersTest, UnitsShadowsAndFifteenDigits) {
             "RateLimit: \"tokens\";r=999999999999999;t=1, \"par \\\"x\\\"\";r=10\r\n");
 }
 
+// Calls under way have no reset: X-RateLimit-* shows the rate with the least share left, unless a
+// parallel limit denies, or is all there is.
+TEST(LimitHeadersTest, TheTripleShowsARateBesideAParallelLimit) {
+  std::vector<LimitVerdict> limits = {
+      {.name = "client",
+       .cost = 1,
+       .quota = 20,
+       .window_s = 20,
+       .remaining = 19,
+       .reset_after_ns = 1 * kSecond},
+      {.name = "ip",
+       .cost = 1,
+       .quota = 600,
+       .window_s = 60,
+       .remaining = 599,
+       .reset_after_ns = 100 * kMs},
+      {.name = "shadow", .shadow = true, .quota = 5, .window_s = 60, .remaining = 0},
+      {.name = "parallel",
+       .unit = Unit::kParallel,
+       .quota = 10,
+       .remaining = 9,
+       .reset_after_ns = core::kNever}};
+  const policy::AnswersConfig triple = Only(true, false, false, false);
+  EXPECT_EQ(Headers(VerdictOf(limits, 3), triple),
+            "X-RateLimit-Limit: 20\r\n"
+            "X-RateLimit-Remaining: 19\r\n"
+            "X-RateLimit-Reset: 1796068801\r\n");
+  const std::vector<LimitVerdict> alone(limits.end() - 1, limits.end());
+  EXPECT_EQ(Headers(VerdictOf(alone, 0), triple),
+            "X-RateLimit-Limit: 10\r\n"
+            "X-RateLimit-Remaining: 9\r\n"
+            "X-RateLimit-Reset: 1796068800\r\n");
+  limits[3].allowed = false;
+  limits[3].remaining = 0;
+  limits[3].retry_after_ns = 1 * kSecond;
+  EXPECT_EQ(Headers(VerdictOf(limits, 3), triple),
+            "X-RateLimit-Limit: 10\r\n"
+            "X-RateLimit-Remaining: 0\r\n"
+            "X-RateLimit-Reset: 1796068801\r\n");
+}
+
 TEST(LimitHeadersTest, OpenAiTriples) {
   const std::vector<LimitVerdict> limits = {{.name = "r",
                                              .cost = 1,
