@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/suggest.h"
 #include "doors/admin/reload_errors.h"
 #include "doors/answer.h"
 #include "doors/check_api/decision_json.h"
@@ -113,6 +114,14 @@ bool RefusesDoubledParam(const net::HttpRequest& request, http1::ResponseWriter&
   return true;
 }
 
+Result<void> KnownLimit(const policy::Policy& policy, std::string_view name) {
+  if (policy.FindLimit(name) != nullptr) return {};
+  std::vector<std::string_view> names;
+  for (const policy::Limit& limit : policy.limits()) names.push_back(limit.name);
+  return MakeError(ErrorCode::kNotFound,
+                   "limit: there is none of that name" + base::DidYouMean(name, names));
+}
+
 std::optional<int> ParseCount(std::string_view text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -169,6 +178,7 @@ std::optional<std::string> Admin::ReadReset(const net::HttpRequest& request,
     if (done) done = call_.Set(attribute.name, attribute.value);
   }
   if (done && reset.api_key) done = call_.SetApiKey(*reset.api_key);
+  if (done) done = KnownLimit(worker_.policy(), reset.limit);
   if (done) return std::string(reset.limit);
   AnswerError(request, done.error(), answer);
   return std::nullopt;

@@ -14,7 +14,10 @@ constexpr const char* kPolicy =
 
 struct Operator {
   explicit Operator(ReloadFunction reload = [] { return policy::ReloadPlan{}; })
-      : weir(kPolicy), service(*weir.worker, std::move(reload)), client(service, weir) {}
+      : Operator(kPolicy, std::move(reload)) {}
+  explicit Operator(
+      const char* yaml, ReloadFunction reload = [] { return policy::ReloadPlan{}; })
+      : weir(yaml), service(*weir.worker, std::move(reload)), client(service, weir) {}
   SimulatedEngine weir;
   Admin service;
   DoorClient client;
@@ -43,6 +46,15 @@ TEST(AdminTest, ReloadErrorsNameTheirPlaces) {
     return MakeError(ErrorCode::kFailedPrecondition, "restart");
   });
   EXPECT_EQ(restart.client.Post("/admin/reload", "").status, 409);
+}
+
+TEST(AdminTest, ResetSaysWhichLimitMayBeMeant) {
+  Operator op("limits: [{name: per-client, rate: 10/hour}, {name: chat, rate: 1/hour}]");
+  const DoorAnswer answer = op.client.Post("/admin/reset", R"({"limit":"per-cleint"})");
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_TRUE(
+      answer.Has(R"("message":"limit: there is none of that name; did you mean `per-client`?")"))
+      << answer.body;
 }
 
 TEST(AdminTest, ResetStateAndTop) {

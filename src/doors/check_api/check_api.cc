@@ -31,11 +31,19 @@ const policy::Secret& TokenOf(const policy::Policy& policy) {
   return policy.config().listen.api ? policy.config().listen.api->token : kNone;
 }
 
-// ?status=429
-bool WantsStatus(const http1::RequestHead& head) {
+// Whether a denial is a 429, as ?status=429 asks.
+Result<bool> WantsStatus(const http1::RequestHead& head) {
   if (!head.has_query) return false;
   std::string scratch;
-  return uri::FindQueryParam(head.query, "status", scratch) == "429";
+  const std::optional<std::string_view> status = uri::FindQueryParam(head.query, "status", scratch);
+  if (status && *status != "429") {
+    return InvalidArgument(
+        "status: must be 429, or left out for denials with 200; "
+        "/v1/authorize?deny=403 is there for proxies that know no other");
+  }
+  if (!uri::DoubledQueryParam(head.query).empty())
+    return InvalidArgument("the query: names something twice");
+  return status.has_value();
 }
 
 void AppendSettled(std::string_view reservation, const decide::Settled& settled,
@@ -113,8 +121,9 @@ void CheckApi::AnswerCheck(const net::HttpRequest& request, http1::ResponseWrite
     return AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
   const core::Now now = NowOf(request);
   if (parser_.is_batch()) return AnswerBatch(request, now, answer);
-  const bool wants_status = WantsStatus(request.head);
-  AnswerVerdict(request, DecideItem(parser_.items()[0], wants_status, now), wants_status, answer);
+  const Result<bool> wants_status = WantsStatus(request.head);
+  if (!wants_status) return AnswerError(request, wants_status.error(), answer);
+  AnswerVerdict(request, DecideItem(parser_.items()[0], *wants_status, now), *wants_status, answer);
 }
 
 void CheckApi::AnswerVerdict(const net::HttpRequest& request,
@@ -240,7 +249,12 @@ Task<void> CheckApi::CheckLater(const net::HttpRequest& request, http1::Response
   }
   const core::Now now = NowOf(request);
   const bool batch = parser_.is_batch();
-  const bool wants_status = !batch && WantsStatus(request.head);
+  const Result<bool> asked_status = batch ? Result<bool>(false) : WantsStatus(request.head);
+  if (!asked_status) {
+    AnswerError(request, asked_status.error(), answer);
+    co_return;
+  }
+  const bool wants_status = *asked_status;
   std::vector<Item> items;
   items.reserve(parser_.items().size());
   std::vector<Task<void>> tasks;

@@ -48,6 +48,29 @@ TEST(CheckApiTest, AnAnswerInFull) {
       R"("reset_after_ms":10000,"retry_after_ms":200,"shadow":false}]})");
 }
 
+TEST(CheckApiTest, AStatusThatIsNotOfferedIsRefused) {
+  Api api("limits: [{name: a, per: [client], rate: 1/hour}]");
+  for (const char* query : {"?status=403", "?status=200", "?status=", "?status"}) {
+    const DoorAnswer answer = api.Check(Client("x"), query);
+    EXPECT_EQ(answer.status, 400) << query;
+    EXPECT_TRUE(answer.Has("status: must be 429")) << answer.body;
+  }
+  EXPECT_EQ(api.Check(Client("x"), "?status=429&status=429").status, 400);
+  EXPECT_EQ(api.Check(Client("x"), "?status=429").status, 200);  // None of these was charged.
+  EXPECT_EQ(api.Check(Client("x"), "?status=429").status, 429);
+}
+
+TEST(CheckApiTest, ABodyThatIsNoObjectIsToldWhatIsMeant) {
+  Api api("limits: [{name: a, per: [client], rate: 1/hour}]");
+  for (const char* body : {"", "client=alice", "[]", "not json"}) {
+    const DoorAnswer answer = api.Check(body);
+    EXPECT_EQ(answer.status, 400) << body;
+    EXPECT_TRUE(
+        answer.Has(R"(a JSON object is meant, as in {\"attributes\":{\"client\":\"alice\"})"))
+        << answer.body;
+  }
+}
+
 TEST(CheckApiTest, Case4_WaitAndHeaderOverHttp) {
   Api api("limits: [{name: a, per: [client], rate: 1/s}]");
   api.Check(Client("x"));

@@ -1,7 +1,10 @@
 #include "wire/json/check_request.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <span>
 
+#include "base/suggest.h"
 #include "wire/durations.h"
 #include "wire/json/scanner.h"
 
@@ -14,7 +17,12 @@ constexpr std::string_view kTooLarge = "must be at most 9007199254740992";
 constexpr std::string_view kTooLargeUsd = "must be at most 9007199254.740992";
 constexpr std::string_view kMissing = "is missing";
 constexpr std::string_view kTwice = "comes twice";
-constexpr std::string_view kUnknown = "is not a known field";
+constexpr std::string_view kCheckExample =
+    R"({"attributes":{"client":"alice"},"cost":{"requests":1}})";
+constexpr std::string_view kSettleExample = R"({"reservation":"...","actual":{"requests":1}})";
+constexpr std::string_view kReleaseExample = R"({"reservation":"..."})";
+constexpr std::string_view kResetExample = R"({"limit":"...","attributes":{"client":"alice"}})";
+constexpr std::string_view kUnknownField = "is not a known field";
 constexpr std::chrono::nanoseconds kTtlMax = std::chrono::hours(24);
 constexpr int kUsdDecimals = 6;
 
@@ -25,7 +33,9 @@ constexpr int kUsdDecimals = 6;
 class CheckRequestParser::Reader {
  public:
   Reader(CheckRequestParser& parser, std::string_view body)
-      : parser_(parser), in_(body, parser.text_) {
+      : parser_(parser),
+        in_(body, parser.text_),
+        empty_(body.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     parser.is_batch_ = false;
     parser.error_.clear();
     parser.items_.clear();
@@ -34,16 +44,21 @@ class CheckRequestParser::Reader {
     parser.item_errors_.clear();
   }
 
-  // Runs `read` on a body that must be an object, and concludes.
+  // Runs `read` on a body that must be an object like `example`, and concludes.
   template <typename Read>
-  bool ReadBody(Read&& read) {
+  bool ReadBody(std::string_view example, Read&& read) {
+    const auto object_meant = [example] {
+      return "a JSON object is meant, as in " + std::string(example);
+    };
     bool ok = in_.Begin();
     if (ok && in_.Peek() != '{') {
-      ok = in_.SkipValue(kJsonDepthMax) && Wrong("", "", "the body must be a JSON object");
+      ok = in_.SkipValue(kJsonDepthMax) && Wrong("", "", "not a JSON object: " + object_meant());
     }
     if (ok && read() && in_.End()) return true;
     if (in_.failed()) {
-      parser_.error_ = "not valid JSON at byte " + std::to_string(in_.offset());
+      parser_.error_ = empty_ ? "the body is empty: "
+                              : "not valid JSON at byte " + std::to_string(in_.offset()) + ": ";
+      parser_.error_ += object_meant();
     }
     return false;
   }
@@ -55,6 +70,9 @@ class CheckRequestParser::Reader {
  private:
   // "prefix.name: what", with the name cut to a bearable length.
   bool Wrong(std::string_view prefix, std::string_view name, std::string_view what);
+  // Wrong, with what may have been meant: the nearest of the known names, or all of them.
+  bool Unknown(std::string_view prefix, std::string_view name, std::string_view what,
+               std::initializer_list<std::string_view> known);
   // Marks the field as seen; false when it was seen before.
   bool Once(unsigned& seen, unsigned bit, std::string_view prefix, std::string_view name) {
     if (seen & bit) return Wrong(prefix, name, kTwice);
@@ -74,6 +92,7 @@ class CheckRequestParser::Reader {
 
   CheckRequestParser& parser_;
   Scanner in_;
+  const bool empty_;
 };
 
 bool CheckRequestParser::Reader::Wrong(std::string_view prefix, std::string_view name,
@@ -92,6 +111,15 @@ bool CheckRequestParser::Reader::Wrong(std::string_view prefix, std::string_view
   }
   error.append(what);
   return false;
+}
+
+bool CheckRequestParser::Reader::Unknown(std::string_view prefix, std::string_view name,
+                                         std::string_view what,
+                                         std::initializer_list<std::string_view> known) {
+  const std::span<const std::string_view> names(known.begin(), known.size());
+  std::string hint = base::DidYouMean(name, names);
+  if (hint.empty()) hint = "; there is " + base::ListOfNames(names);
+  return Wrong(prefix, name, std::string(what) + hint);
 }
 
 bool CheckRequestParser::Reader::ReadText(std::string_view prefix, std::string_view name,
@@ -135,7 +163,8 @@ bool CheckRequestParser::Reader::ReadAmounts(std::string_view prefix, UnitAmount
     if (name == "parallel") {
       return Wrong(prefix, name, "a slot is taken by \"reserve\", not by a cost");
     }
-    return Wrong(prefix, name, "is not a unit");
+    return Unknown(prefix, name, "is not a unit",
+                   {"requests", "tokens", "input_tokens", "output_tokens", "usd", "bytes"});
   });
 }
 
@@ -199,7 +228,7 @@ bool CheckRequestParser::Reader::ReadRule(AdHocRule& rule) {
       }
       return true;
     }
-    return Wrong(kField, name, kUnknown);
+    return Unknown(kField, name, kUnknownField, {"rate", "burst", "algorithm"});
   });
   if (!ok) return false;
   return (seen & kRate) != 0 || Wrong(kField, "rate", kMissing);
@@ -214,7 +243,7 @@ bool CheckRequestParser::Reader::ReadReserve(CheckItem& item) {
   unsigned seen = 0;
   const bool ok = in_.ReadObject([&](std::string_view name) {
     std::string_view text;
-    if (name != "ttl") return Wrong(kField, name, kUnknown);
+    if (name != "ttl") return Unknown(kField, name, kUnknownField, {"ttl"});
     if (!Once(seen, 1, kField, name) || !ReadText(kField, name, text)) return false;
     const Result<std::chrono::nanoseconds> ttl = wire::ParseDuration(text);
     if (!ttl || ttl->count() <= 0 || *ttl > kTtlMax) {
@@ -250,7 +279,12 @@ bool CheckRequestParser::Reader::ReadItem(CheckItem& item, bool alone) {
       return Once(seen, kRule, "", name) && ReadRule(item.rule.emplace());
     }
     if (name == "checks" && alone) return Once(seen, kChecks, "", name) && ReadBatch();
-    return Wrong("", name, kUnknown);
+    if (!alone) {
+      return Unknown("", name, kUnknownField,
+                     {"attributes", "cost", "peek", "reserve", "key", "rule"});
+    }
+    return Unknown("", name, kUnknownField,
+                   {"attributes", "cost", "peek", "reserve", "key", "rule", "checks"});
   });
   if (!ok) return false;
   if (seen & kChecks) {
@@ -327,7 +361,8 @@ bool CheckRequestParser::Reader::ReadReservationBody(std::string_view& reservati
     if (name == "actual" && actual != nullptr) {
       return Once(seen, 2, "", name) && ReadAmounts("actual", *actual);
     }
-    return Wrong("", name, kUnknown);
+    if (actual == nullptr) return Unknown("", name, kUnknownField, {"reservation"});
+    return Unknown("", name, kUnknownField, {"reservation", "actual"});
   });
   if (!ok) return false;
   if (!(seen & 1)) return Wrong("reservation", "", kMissing);
@@ -339,7 +374,7 @@ bool CheckRequestParser::Reader::ReadResetBody(ResetRequest& out) {
   const bool ok = in_.ReadObject([&](std::string_view name) {
     if (name == "limit") return Once(seen, 1, "", name) && ReadText("", name, out.limit);
     if (name == "attributes") return Once(seen, 2, "", name) && ReadAttributes(out.api_key);
-    return Wrong("", name, kUnknown);
+    return Unknown("", name, kUnknownField, {"limit", "attributes"});
   });
   if (!ok) return false;
   out.attributes = parser_.attributes_;
@@ -350,25 +385,27 @@ CheckRequestParser::CheckRequestParser() = default;
 
 bool CheckRequestParser::ParseCheck(std::string_view body) {
   Reader reader(*this, body);
-  return reader.ReadBody([&] { return reader.ReadCheckBody(); });
+  return reader.ReadBody(kCheckExample, [&] { return reader.ReadCheckBody(); });
 }
 
 bool CheckRequestParser::ParseSettle(std::string_view body, SettleRequest& out) {
   out = SettleRequest();
   Reader reader(*this, body);
-  return reader.ReadBody([&] { return reader.ReadReservationBody(out.reservation, &out.actual); });
+  return reader.ReadBody(kSettleExample,
+                         [&] { return reader.ReadReservationBody(out.reservation, &out.actual); });
 }
 
 bool CheckRequestParser::ParseRelease(std::string_view body, ReleaseRequest& out) {
   out = ReleaseRequest();
   Reader reader(*this, body);
-  return reader.ReadBody([&] { return reader.ReadReservationBody(out.reservation, nullptr); });
+  return reader.ReadBody(kReleaseExample,
+                         [&] { return reader.ReadReservationBody(out.reservation, nullptr); });
 }
 
 bool CheckRequestParser::ParseReset(std::string_view body, ResetRequest& out) {
   out = ResetRequest();
   Reader reader(*this, body);
-  return reader.ReadBody([&] { return reader.ReadResetBody(out); });
+  return reader.ReadBody(kResetExample, [&] { return reader.ReadResetBody(out); });
 }
 
 }  // namespace weir::json

@@ -31,6 +31,11 @@ CheckItem Only(CheckRequestParser& parser, std::string_view body) {
   return parser.items().empty() ? CheckItem() : parser.items()[0];
 }
 
+// How an error ends that is about the body as a whole, and one about a field that nobody knows.
+const std::string kMeant =
+    R"(: a JSON object is meant, as in {"attributes":{"client":"alice"},"cost":{"requests":1}})";
+const std::string kFields = "`attributes`, `cost`, `peek`, `reserve`, `key`, `rule` or `checks`";
+
 TEST(CheckRequest, ReadsACall) {
   CheckRequestParser parser;
   const CheckItem item = Only(
@@ -109,10 +114,12 @@ TEST(CheckRequest, ReadsABatch) {
   EXPECT_EQ(CheckError(R"({"checks":[],"cost":1})"), "checks: cannot stand beside other fields");
   EXPECT_EQ(CheckError(R"({"checks":[],"checks":[]})"), "checks: comes twice");
   ASSERT_TRUE(parser.ParseCheck(R"({"checks":[{"checks":[]}]})"));
-  EXPECT_EQ(parser.items()[0].error, "checks: is not a known field");
+  EXPECT_EQ(parser.items()[0].error,
+            "checks: is not a known field; there is `attributes`, `cost`, `peek`, `reserve`, `key` "
+            "or `rule`");
   // A batch that is no JSON is refused whole.
-  EXPECT_EQ(CheckError(R"({"checks":[{"cost":-5},{"a)"), "not valid JSON at byte 26");
-  EXPECT_EQ(CheckError(R"({"checks":[1,]})"), "not valid JSON at byte 13");
+  EXPECT_EQ(CheckError(R"({"checks":[{"cost":-5},{"a)"), "not valid JSON at byte 26" + kMeant);
+  EXPECT_EQ(CheckError(R"({"checks":[1,]})"), "not valid JSON at byte 13" + kMeant);
 }
 
 TEST(CheckRequest, WrongItemsWithEscapesDoNotOutgrowTheArena) {
@@ -123,7 +130,9 @@ TEST(CheckRequest, WrongItemsWithEscapesDoNotOutgrowTheArena) {
   CheckRequestParser parser;
   ASSERT_TRUE(parser.ParseCheck(body)) << parser.error();
   ASSERT_EQ(parser.items().size(), 21u);
-  EXPECT_EQ(parser.items()[0].error, "A" + std::string(63, 'x') + "...: is not a known field");
+  EXPECT_EQ(parser.items()[0].error, "A" + std::string(63, 'x') +
+                                         "...: is not a known field; there is `attributes`, "
+                                         "`cost`, `peek`, `reserve`, `key` or `rule`");
   EXPECT_EQ(parser.items()[20].error, "");
   EXPECT_EQ(parser.items()[20].attributes[0].value, "\xC3\xA4\xC3\xB6");
 }
@@ -219,8 +228,17 @@ TEST(CheckRequest, NumbersAgreeWithSlowArithmetic) {
 }
 
 TEST(CheckRequest, NamesTheFieldThatIsWrong) {
-  EXPECT_EQ(CheckError(R"({"attributes":{},"kost":1})"), "kost: is not a known field");
-  EXPECT_EQ(CheckError(WithCost(R"({"pens":1})")), "cost.pens: is not a unit");
+  EXPECT_EQ(CheckError(R"({"attributes":{},"kost":1})"),
+            "kost: is not a known field; did you mean `cost`?");
+  EXPECT_EQ(CheckError(R"({"client":"alice"})"),
+            "client: is not a known field; there is " + kFields);
+  EXPECT_EQ(CheckError(WithCost(R"({"token":1})")),
+            "cost.token: is not a unit; did you mean `tokens`?");
+  EXPECT_EQ(CheckError(WithCost(R"({"pens":1})")),
+            "cost.pens: is not a unit; there is `requests`, `tokens`, `input_tokens`, "
+            "`output_tokens`, `usd` or `bytes`");
+  EXPECT_EQ(CheckError(R"({"key":"a","rule":{"rat":"1/s"}})"),
+            "rule.rat: is not a known field; did you mean `rate`?");
   EXPECT_EQ(CheckError(WithCost(R"({"parallel":1})")),
             "cost.parallel: a slot is taken by \"reserve\", not by a cost");
   EXPECT_EQ(CheckError(WithCost(R"({"tokens":1,"tokens":1})")), "cost.tokens: comes twice");
@@ -236,7 +254,7 @@ TEST(CheckRequest, NamesTheFieldThatIsWrong) {
             "reserve: must be true, false or {\"ttl\":\"120s\"}");
   EXPECT_EQ(CheckError(R"({"attributes":{},"reserve":{}})"), "reserve.ttl: is missing");
   EXPECT_EQ(CheckError(R"({"attributes":{},"reserve":{"tt":"1s"}})"),
-            "reserve.tt: is not a known field");
+            "reserve.tt: is not a known field; did you mean `ttl`?");
   for (const char* ttl : {"\"0s\"", "\"25h\"", "\"x\"", "\"-1s\"", "\"\""}) {
     EXPECT_EQ(CheckError(R"({"attributes":{},"reserve":{"ttl":)" + std::string(ttl) + "}}"),
               "reserve.ttl: must be a duration like 120s, more than 0 and at most 24h");
@@ -256,15 +274,32 @@ TEST(CheckRequest, NamesTheFieldThatIsWrong) {
       CheckError(R"({"key":"a","rule":{"rate":"1/s","algorithm":"magic"}})"),
       "rule.algorithm: must be token_bucket, sliding_window, sliding_counter or fixed_window");
   EXPECT_EQ(CheckError(R"({"key":1,"rule":{"rate":"1/s"}})"), "key: must be a string");
-  EXPECT_EQ(CheckError("[]"), "the body must be a JSON object");
   EXPECT_EQ(CheckError("{\"" + std::string(100, 'x') + "\":1}"),
-            std::string(64, 'x') + "...: is not a known field");
+            std::string(64, 'x') + "...: is not a known field; there is " + kFields);
+}
+
+TEST(CheckRequest, SaysWhatIsMeantWhereThereIsNoObject) {
+  EXPECT_EQ(CheckError(""), "the body is empty" + kMeant);
+  EXPECT_EQ(CheckError(" \r\n\t"), "the body is empty" + kMeant);
+  EXPECT_EQ(CheckError("client=alice&cost=1"), "not valid JSON at byte 0" + kMeant);
+  EXPECT_EQ(CheckError("[]"), "not a JSON object" + kMeant);
+  CheckRequestParser parser;
+  SettleRequest settle;
+  EXPECT_FALSE(parser.ParseSettle("", settle));
+  EXPECT_EQ(parser.error(),
+            "the body is empty: a JSON object is meant, as in "
+            R"({"reservation":"...","actual":{"requests":1}})");
+  ReleaseRequest release;
+  EXPECT_FALSE(parser.ParseRelease("7", release));
+  EXPECT_EQ(parser.error(),
+            R"(not a JSON object: a JSON object is meant, as in {"reservation":"..."})");
+  ResetRequest reset;
+  EXPECT_FALSE(parser.ParseReset(R"({"limits":"a"})", reset));
+  EXPECT_EQ(parser.error(), "limits: is not a known field; did you mean `limit`?");
 }
 
 TEST(CheckRequest, IsStrictJson) {
-  for (const char* body : {"",
-                           " ",
-                           "{",
+  for (const char* body : {"{",
                            "{\"attributes\":{}",
                            "{\"attributes\":{}}x",
                            "{\"attributes\":{}}{}",
@@ -325,7 +360,7 @@ TEST(CheckRequest, ReadsReservationsAndResets) {
   ASSERT_TRUE(parser.ParseRelease(R"({"reservation":"r1"})", release));
   EXPECT_EQ(release.reservation, "r1");
   EXPECT_FALSE(parser.ParseRelease(R"({"reservation":"r1","actual":1})", release));
-  EXPECT_EQ(parser.error(), "actual: is not a known field");
+  EXPECT_EQ(parser.error(), "actual: is not a known field; there is `reservation`");
 
   ResetRequest reset;
   ASSERT_TRUE(parser.ParseReset(R"({"limit":"per-client","attributes":{"client":"a"}})", reset));
@@ -339,7 +374,7 @@ TEST(CheckRequest, ReadsReservationsAndResets) {
 TEST(CheckRequest, CutsAtEveryByteAreErrors) {
   const std::string body =
       R"({"attributes":{"client":"al\u0069ce"},"cost":{"tokens":500},"peek":false,"reserve":true})";
-  for (size_t bytes = 0; bytes < body.size(); ++bytes) {
+  for (size_t bytes = 1; bytes < body.size(); ++bytes) {
     EXPECT_TRUE(CheckError(std::string_view(body).substr(0, bytes)).starts_with("not valid JSON"))
         << bytes;
   }
