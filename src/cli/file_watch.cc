@@ -1,9 +1,11 @@
 #include "cli/file_watch.h"
 
+#include <fnmatch.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -21,6 +23,16 @@ constexpr int kMaxLinks = 40;  // As the kernel has it.
 constexpr uint32_t kEvents = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM;
 
 bool IsYaml(const std::string& name) { return name.ends_with(".yaml") || name.ends_with(".yml"); }
+
+bool IsPattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
+
+// Whether a file of that name counts in a directory where `names` are watched.
+bool Counts(const std::set<std::string>& names, const std::string& name) {
+  if (IsYaml(name) || names.contains(name)) return true;
+  return std::ranges::any_of(names, [&](const std::string& pattern) {
+    return IsPattern(pattern) && fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0;
+  });
+}
 
 }  // namespace
 
@@ -64,9 +76,12 @@ void FileWatch::Follow(const std::string& path) {
       const fs::path directory = walked;
       walked /= *part;
       const bool last = std::next(part) == at.end();
-      const bool is_link = fs::is_symlink(fs::symlink_status(walked, failed));
-      if (!is_link && !last) continue;
+      const fs::file_status status = fs::symlink_status(walked, failed);
+      const bool is_link = fs::is_symlink(status);
+      const bool is_there = fs::exists(status);
+      if (is_there && !is_link && !last) continue;
       names_[directory.string()].insert(part->string());
+      if (!is_there) return;  // It may come: its parent tells.
       if (!is_link) continue;
       fs::path target = fs::read_symlink(walked, failed);
       if (target.is_relative()) target = directory / target;
@@ -94,7 +109,7 @@ void FileWatch::WatchDirectories() {
 
 bool FileWatch::IsOfInterest(const std::string& directory, const std::string& name) const {
   const auto found = names_.find(directory);
-  return found != names_.end() && (found->second.contains(name) || IsYaml(name));
+  return found != names_.end() && Counts(found->second, name);
 }
 
 std::string FileWatch::Fingerprint() const {
@@ -113,7 +128,7 @@ std::string FileWatch::Fingerprint() const {
     std::error_code failed;
     for (fs::directory_iterator entry(directory, failed), end; !failed && entry != end;
          entry.increment(failed)) {
-      if (const std::string name = entry->path().filename().string(); IsYaml(name))
+      if (const std::string name = entry->path().filename().string(); Counts(names, name))
         all.insert(name);
     }
     for (const std::string& name : all) add(fs::path(directory) / name);

@@ -34,8 +34,9 @@ class FileWatch final : private net::FdWatcher {
                                                  std::function<void()> on_change);
   ~FileWatch();
 
-  // Watches these files from now on, and new *.yaml and *.yml files beside them. Directories that
-  // cannot be watched are left out: a later SetFiles tries again.
+  // Watches these files from now on, and new *.yaml and *.yml files beside them. A name may be a
+  // pattern (`limits.d/*.yaml`) and a directory may come later. Directories that cannot be watched
+  // are left out: a later SetFiles tries again.
   void SetFiles(std::span<const std::string> files);
 
  private:

@@ -103,6 +103,29 @@ TEST_F(FileWatchTest, ANewFileBesideAnIncludedOne) {
   EXPECT_EQ(ChangesWithin(kSoonNs), 1);
 }
 
+TEST_F(FileWatchTest, TheFirstFileOfAPattern) {
+  fs::create_directory(folder_ / "limits.d");
+  Write(folder_ / "weir.yaml", "a");
+  Open({folder_ / "weir.yaml", folder_ / "limits.d" / "*.conf"});
+  Write(folder_ / "limits.d" / "a.conf~", "a");
+  EXPECT_EQ(ChangesWithin(kQuietNs), 0);
+  Write(folder_ / "limits.d" / "a.conf", "a");
+  EXPECT_EQ(ChangesWithin(kSoonNs), 1);
+  Write(folder_ / "limits.d" / "a.conf", "bb");
+  EXPECT_EQ(ChangesWithin(kSoonNs), 1);
+}
+
+TEST_F(FileWatchTest, AFolderThatComesLater) {
+  Write(folder_ / "weir.yaml", "a");
+  Open({folder_ / "weir.yaml", folder_ / "conf" / "limits.d" / "*.yaml"});
+  fs::create_directory(folder_ / "conf");
+  EXPECT_EQ(ChangesWithin(kSoonNs), 1);
+  fs::create_directory(folder_ / "conf" / "limits.d");
+  EXPECT_EQ(ChangesWithin(kSoonNs), 1);
+  Write(folder_ / "conf" / "limits.d" / "a.yaml", "a");
+  EXPECT_EQ(ChangesWithin(kSoonNs), 1);
+}
+
 TEST_F(FileWatchTest, OtherFilesAreNoChange) {
   Write(folder_ / "weir.yaml", "a");
   Open({folder_ / "weir.yaml"});

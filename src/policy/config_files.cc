@@ -103,6 +103,7 @@ void ConfigFiles::IncludePattern(const YamlNode& node, const std::string& patter
     IncludeFile(node, pattern);
     return;
   }
+  patterns_.push_back(pattern);
   // A pattern may match nothing: `limits.d/*.yaml` of an empty folder is no mistake.
   for (const std::string& path : Glob(pattern)) IncludeFile(node, path);
 }

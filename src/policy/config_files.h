@@ -39,6 +39,9 @@ class ConfigFiles {
   // The items of a list section in all files, in the order read.
   std::vector<const YamlNode*> Items(std::string_view section) const;
 
+  // The patterns of `include`, as paths: what they match may come later.
+  const std::vector<std::string>& patterns() const { return patterns_; }
+
   // Where the main file begins.
   YamlMark start() const { return {0, 1, 1}; }
 
@@ -52,6 +55,7 @@ class ConfigFiles {
   YamlReader& reader_;
   std::deque<YamlTree> trees_;
   std::unordered_map<std::string, std::vector<YamlEntry>> sections_;
+  std::vector<std::string> patterns_;
   std::vector<std::string> open_;                       // Canonical paths that are being read.
   std::unordered_map<std::string, YamlMark> included_;  // Canonical paths to what included them.
 };

@@ -120,7 +120,10 @@ void DescribeDoor(std::string_view name, const std::optional<DoorConfig>& door, 
 }
 
 void DescribeListen(const ListenConfig& listen, std::string& out) {
-  if (!listen.gateway && !listen.api && !listen.admin && !listen.ops) return;
+  if (!listen.gateway && !listen.api && !listen.admin && !listen.ops) {
+    out += "doors: none; `weir serve` needs one, as in `listen: {api: 127.0.0.1:8081}`\n";
+    return;
+  }
   out += "doors:\n";
   DescribeDoor("gateway", listen.gateway, out);
   DescribeDoor("api", listen.api, out);

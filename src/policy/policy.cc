@@ -24,6 +24,8 @@ class PolicyCompiler {
     if (reader_.has_errors()) return std::unexpected(reader_.TakeErrors());
     policy_->warnings_ = reader_.TakeWarnings();
     policy_->files_ = reader_.files();
+    policy_->files_.insert(policy_->files_.end(), files_.patterns().begin(),
+                           files_.patterns().end());
     return std::shared_ptr<const Policy>(std::move(policy_));
   }
 
@@ -115,6 +117,9 @@ class PolicyCompiler {
       reader_.Fail(files_.Find("store")->mark,
                    "store.kind `redis` needs `identity.secret`: under it all nodes name the same "
                    "counters alike; `openssl rand -hex 32` makes one");
+    }
+    if (policy_->limits_.empty()) {
+      reader_.Warn(files_.start(), "there are no `limits`: every call is allowed");
     }
     if (config.listen.gateway && policy_->routes_.routes().empty()) {
       reader_.Warn(files_.start(),

@@ -334,7 +334,8 @@ TEST(Policy, IdentityIsCheckedAsAWhole) {
   EXPECT_THAT(ErrorsOf("identity: {secret: short}\n"),
               ElementsAre("test.yaml:1:20: identity.secret must have at least 16 bytes; `openssl "
                           "rand -hex 32` makes a good one"));
-  const auto policy = MustLoad("identity: {client: [header.x-user]}\n");
+  const auto policy =
+      MustLoad("identity: {client: [header.x-user]}\nlimits: [{name: a, rate: 1/s}]\n");
   ASSERT_TRUE(policy);
   EXPECT_EQ(policy->config().identity.client.back().kind, IdentityKind::kIp);
   EXPECT_THAT(Texts({policy->warnings().begin(), policy->warnings().end()}),

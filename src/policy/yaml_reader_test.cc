@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "policy/describe.h"
 #include "policy/test_policy.h"
 
 namespace weir::policy {
@@ -185,6 +186,26 @@ TEST(Secrets, ComeFromTextVariableOrFileAndAreNeverShown) {
                   "put them into `headers` of the upstream"));
 }
 
+TEST(Yaml, ATabInTheIndentationIsNamed) {
+  const std::string tab = ": not valid YAML: a tab; lines are indented with spaces only";
+  EXPECT_THAT(ErrorsOf("limits:\n\t- {name: a, rate: 1/s}\n"), ElementsAre("test.yaml:2:1" + tab));
+  EXPECT_THAT(ErrorsOf("limits:\n  - name: a\n\t rate: 1/s\n"), ElementsAre("test.yaml:3:1" + tab));
+  EXPECT_THAT(ErrorsOf("limits:\n  -\tname: a\n    rate: 1/s\n"),
+              ElementsAre("test.yaml:2:4" + tab));
+  EXPECT_THAT(ErrorsOf("listen:\n \tapi: 127.0.0.1:1\n"), ElementsAre("test.yaml:2:2" + tab));
+  EXPECT_THAT(ErrorsOf("a: [\n"), ElementsAre(::testing::Not(HasSubstr("tab"))));
+}
+
+TEST(Yaml, AnEmptyConfigurationIsNotSilent) {
+  for (const char* text : {"", "# nothing yet\n", "{}\n", "limits: []\n"}) {
+    const auto policy = MustLoad(text);
+    ASSERT_TRUE(policy) << text;
+    const std::string words = Describe(*policy);
+    EXPECT_THAT(words, HasSubstr("doors: none; `weir serve` needs one")) << text;
+    EXPECT_THAT(words, HasSubstr("there are no `limits`: every call is allowed")) << text;
+  }
+}
+
 TEST(Includes, JoinListsInTheOrderOfTheNames) {
   const Folder folder;
   folder.Write("limits.d/20.yaml", "limits: [{name: c, rate: 1/s}]\n");
@@ -197,8 +218,10 @@ TEST(Includes, JoinListsInTheOrderOfTheNames) {
   for (const Limit& limit : (*loaded)->limits()) names += limit.name;
   EXPECT_EQ(names, "abc");
   EXPECT_EQ((*loaded)->config().threads, 2);
+  // The patterns stand behind the files: who watches them sees files that come later.
   EXPECT_THAT((*loaded)->files(),
-              ElementsAre(main, folder.Path("limits.d/10.yaml"), folder.Path("limits.d/20.yaml")));
+              ElementsAre(main, folder.Path("limits.d/10.yaml"), folder.Path("limits.d/20.yaml"),
+                          folder.Path("limits.d/*.yaml"), folder.Path("none.d/*.yaml")));
 }
 
 TEST(Includes, MistakesNameTheirFile) {

@@ -197,6 +197,20 @@ class YamlTreeBuilder : public YAML::EventHandler {
   std::optional<YamlSyntaxError> error_;
 };
 
+// The column of the first tab before the line's text, list dashes included; 0: there is none.
+static int TabInIndentation(std::string_view text, int line) {
+  size_t begin = 0;
+  for (int i = 1; i < line && begin != std::string_view::npos; ++i) {
+    begin = text.find('\n', begin);
+    if (begin != std::string_view::npos) ++begin;
+  }
+  if (begin == std::string_view::npos) return 0;
+  const std::string_view rest = text.substr(begin);
+  const std::string_view indentation = rest.substr(0, rest.find_first_not_of(" \t-"));
+  const size_t tab = indentation.find('\t');
+  return tab == std::string_view::npos ? 0 : static_cast<int>(tab) + 1;
+}
+
 std::expected<YamlTree, YamlSyntaxError> ParseYaml(const std::string& text, int file) {
   if (text.size() > YamlTree::kMaxTextBytes) {
     return std::unexpected(YamlSyntaxError{
@@ -214,8 +228,13 @@ std::expected<YamlTree, YamlSyntaxError> ParseYaml(const std::string& text, int 
     while (builder.documents() < 2 && !builder.error() && parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& e) {
+    const int line = e.mark.line + 1;
+    if (const int column = TabInIndentation(text, line); column > 0) {
+      return std::unexpected(YamlSyntaxError{
+          {file, line, column}, "not valid YAML: a tab; lines are indented with spaces only"});
+    }
     return std::unexpected(
-        YamlSyntaxError{{file, e.mark.line + 1, e.mark.column + 1}, "not valid YAML: " + e.msg});
+        YamlSyntaxError{{file, line, e.mark.column + 1}, "not valid YAML: " + e.msg});
   }
   if (builder.error()) return std::unexpected(*builder.error());
   if (builder.documents() > 1) {
