@@ -36,10 +36,59 @@ def test_an_unknown_command_is_an_error(weir_command):
     assert run.stderr
 
 
-def test_version(weir_command):
-    run = weir_command("version")
+def test_a_misspelt_command_is_told_the_right_one(weir_command):
+    run = weir_command("serv", "--config", "x.yaml")
+    assert run.returncode == 2
+    assert "weir: there is no command `serv`; did you mean `serve`?" in run.stderr
+    assert all(command in run.stderr for command in COMMANDS)
+
+
+@pytest.mark.parametrize("argument", ["version", "--version"])
+def test_version(weir_command, argument):
+    run = weir_command(argument)
     assert run.returncode == 0
     assert run.stdout.startswith("weir 0.")
+
+
+def test_a_configuration_without_its_option_is_told_how_it_is_named(weir_command):
+    run = weir_command("serve", "policy.yaml")
+    assert run.returncode == 2
+    assert "weir serve --config policy.yaml" in run.stderr
+
+
+def test_check_is_told_that_the_path_is_added(start_weir, weir_command):
+    weir = start_weir()
+    run = weir_command("check", "--server", weir.api + "/v1/check", "client=a")
+    assert run.returncode == 2
+    assert f"leave the path out, it is added: --server {weir.api}\n" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("knob", "message"),
+    [
+        ("latency-ms", "--knob latency-ms: a value is missing, as in latency-ms=100"),
+        ("latencyms=1", "did you mean `latency-ms`?"),
+    ],
+)
+def test_a_knob_without_its_value_is_refused(weir_command, knob, message):
+    run = weir_command("mock-upstream", "--listen", "127.0.0.1:0", "--knob", knob)
+    assert run.returncode == 1
+    assert message in run.stderr
+
+
+def test_an_empty_configuration_is_not_called_valid_in_silence(weir_command, tmp_path):
+    run = weir_command("validate", write(tmp_path, "# nothing yet\n"))
+    assert run.returncode == 0
+    assert "doors: none" in run.stdout
+    assert "there are no `limits`: every call is allowed" in run.stdout
+
+
+def test_a_pipe_that_is_included_is_refused_instead_of_waited_for(weir_command, tmp_path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    path = write(tmp_path, "listen: {api: 127.0.0.1:0}\ninclude: [pipe.yaml]\n")
+    run = weir_command("validate", path)
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"{path}:2:11: include: cannot read ")
 
 
 def test_serve_without_a_configuration_names_the_remedy(weir_command):

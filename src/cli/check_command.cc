@@ -109,6 +109,12 @@ int Fail(std::string_view message) {
 int Check(const CheckArguments& arguments) {
   const Result<ServerUrl> url = ServerUrl::Parse(arguments.server);
   if (!url) return Fail("--server " + url.error().message);
+  constexpr std::string_view kPath = "/v1/check";
+  if (url->base_path.ends_with(kPath)) {
+    const std::string_view server = std::string_view(arguments.server);
+    return Fail(fmt::format("--server {}: leave the path out, it is added: --server {}", server,
+                            server.substr(0, server.rfind(kPath))));
+  }
   Result<std::string> body = RenderCheck(arguments);
   if (!body) return Fail(body.error().message);
   const Result<HttpAnswer> answer = CallHttp(*url,

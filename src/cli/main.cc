@@ -1,12 +1,35 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/suggest.h"
 #include "cli/commands.h"
+
+namespace {
+
+// What a first word that is no command is told; "" when the fault is another.
+std::string UnknownCommand(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining();
+  if (left.empty() || left.front().starts_with('-') || !app.get_subcommands().empty()) return "";
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return "weir: there is no command `" + left.front() + "`" +
+         weir::base::DidYouMean(left.front(), known) +
+         "\nCommands: " + weir::base::ListOfNames(known) +
+         "; each explains itself: weir serve --help\n";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Keeps APIs, above all AI APIs, inside their limits.", "weir");
   app.footer("Each command explains itself: weir serve --help");
   app.set_help_all_flag("--help-all", "This help, and that of every command");
+  app.set_version_flag("--version", std::string("weir ") + weir::cli::kVersion,
+                       "Print the version");
   app.require_subcommand(0, 1);
 
   int exit_code = weir::cli::kExitOk;
@@ -19,6 +42,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (const std::string unknown = UnknownCommand(app); !unknown.empty()) {
+      std::cerr << unknown;
+      return weir::cli::kExitUsage;
+    }
     const int code = app.exit(error);
     return code == 0 ? weir::cli::kExitOk : weir::cli::kExitUsage;
   }

@@ -29,10 +29,7 @@ int Fail(std::string_view message) {
 int Serve(const MockArguments& arguments) {
   mock::Knobs defaults;
   for (const std::string& knob : arguments.knobs) {
-    const size_t equals = knob.find('=');
-    const std::string_view value =
-        equals == std::string::npos ? "1" : std::string_view(knob).substr(equals + 1);
-    if (auto set = mock::SetKnob(defaults, std::string_view(knob).substr(0, equals), value); !set) {
+    if (auto set = mock::SetKnob(defaults, knob); !set) {
       return Fail("--knob " + knob + ": " + set.error().message);
     }
   }

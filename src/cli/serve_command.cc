@@ -13,6 +13,7 @@ namespace {
 
 struct ServeArguments {
   std::string config;
+  std::string stray;  // A word that is no option: mostly the configuration's name.
   std::string log_level = "info";
   double summary_s = 60;
 };
@@ -26,6 +27,12 @@ LogLevel LevelOf(const std::string& name) {
 }
 
 int Serve(const ServeArguments& arguments) {
+  if (!arguments.stray.empty()) {
+    std::cerr << "weir serve: " << arguments.stray
+              << ": the configuration is named by --config: weir serve --config " << arguments.stray
+              << "\n";
+    return kExitUsage;
+  }
   const std::string path = FindConfigFile(arguments.config, "serve", std::cerr);
   if (path.empty()) return kExitUsage;
   std::shared_ptr<const policy::Policy> policy = LoadPolicyFile(path, std::cerr);
@@ -69,6 +76,7 @@ void AddServe(CLI::App& app, int& exit_code) {
                    "Seconds between summaries in the log; 0: none")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
+  command->add_option("STRAY", arguments->stray)->group("");  // Not shown in the help.
   command->callback([&exit_code, arguments] { exit_code = Serve(*arguments); });
 }
 

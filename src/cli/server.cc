@@ -2,7 +2,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <ostream>
@@ -10,12 +9,11 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/descriptor_limit.h"
 #include "cli/listen_endpoint.h"
 
 namespace weir::cli {
 namespace {
-
-constexpr rlim_t kSpareDescriptors = 128;  // For files, loops, listeners.
 
 // The cores that this process may run on.
 size_t CoreCount() {
@@ -25,23 +23,18 @@ size_t CoreCount() {
   return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
 }
 
-// A proxied call takes two descriptors. What the system allows without asking is used; more is for
-// the administrator.
-void RaiseDescriptorLimit(int64_t connections, Logger& logger) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  if (limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-    getrlimit(RLIMIT_NOFILE, &limit);
+// The connections to hold at most; says when they are fewer than the operator asked for.
+int64_t ConnectionsToHold(const policy::Config& config, Logger& logger) {
+  const int64_t allowed = RaiseDescriptorLimit();
+  const DescriptorPlan plan = PlanDescriptors(config, allowed);
+  if (plan.short_of_them) {
+    logger.Log(
+        LogLevel::kWarn,
+        "too few file descriptors for bounds.connections; fewer connections are held: raise "
+        "`ulimit -Hn`, or lower the bound",
+        {{"descriptors", allowed}, {"needed", plan.needed}, {"connections", plan.connections}});
   }
-  const rlim_t needed = static_cast<rlim_t>(connections) * 2 + kSpareDescriptors;
-  if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < needed) {
-    logger.Log(LogLevel::kWarn,
-               "fewer file descriptors than bounds.connections may need; raise `ulimit -n`",
-               {{"descriptors", static_cast<int64_t>(limit.rlim_cur)},
-                {"needed", static_cast<int64_t>(needed)}});
-  }
+  return plan.connections;
 }
 
 std::array<metrics::Counter, metrics::kDoorCount> RegisterRefused(metrics::Registry& registry) {
@@ -89,19 +82,17 @@ Result<void> Server::Start() {
   for (const policy::ConfigError& warning : options_.policy->warnings()) {
     logger_->Log(LogLevel::kWarn, policy::ToString(warning));
   }
-  RaiseDescriptorLimit(config.bounds.connections, *logger_);
-
   const size_t threads = config.threads > 0 ? static_cast<size_t>(config.threads) : CoreCount();
   Result<std::unique_ptr<decide::Engine>> engine = decide::Engine::Create(
       {.policy = options_.policy, .clock = &clock_, .shards = threads, .version = kVersion});
   if (!engine) return std::unexpected(engine.error());
   engine_ = std::move(*engine);
-  bound_ = std::make_unique<ConnectionBound>(config.bounds.connections);
+  bound_ = std::make_unique<ConnectionBound>(ConnectionsToHold(config, *logger_));
   resolver_ = std::make_unique<net::Resolver>();
-  reloader_ = std::make_unique<Reloader>(*engine_, *logger_, options_.config_path,
-                                         [this](const policy::Policy& policy) {
-                                           bound_->SetMost(policy.config().bounds.connections);
-                                         });
+  reloader_ = std::make_unique<Reloader>(
+      *engine_, *logger_, options_.config_path, [this](const policy::Policy& policy) {
+        bound_->SetMost(ConnectionsToHold(policy.config(), *logger_));
+      });
   state_.reload = [this] {
     Result<policy::ReloadPlan> plan = reloader_->Reload("admin");
     if (plan) shards_.front()->loop().Post([this] { WatchFiles(); });

@@ -1,7 +1,11 @@
 #include "cli/mock_upstream/knobs.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <vector>
+
+#include "base/suggest.h"
 
 namespace weir::mock {
 namespace {
@@ -35,12 +39,48 @@ constexpr std::array kFlagKnobs = {
     FlagKnob{"chunked", &Knobs::chunked},
 };
 
+std::vector<std::string_view> Names() {
+  std::vector<std::string_view> names = {"headers", "trailers"};
+  for (const NumberKnob& knob : kNumberKnobs) names.push_back(knob.name);
+  for (const FlagKnob& knob : kFlagKnobs) names.push_back(knob.name);
+  return names;
+}
+
+bool IsKnob(std::string_view name) {
+  return std::ranges::any_of(
+      Names(), [name](std::string_view knob) { return http1::EqualIgnoreCase(knob, name); });
+}
+
+std::string_view ExampleOf(std::string_view name) {
+  const bool text =
+      http1::EqualIgnoreCase(name, "headers") || http1::EqualIgnoreCase(name, "trailers");
+  return text ? "'x-a: 1'" : "100";
+}
+
+std::unexpected<Error> NoSuchKnob(std::string_view name) {
+  return InvalidArgument("x-mock-" + std::string(name) + ": no such knob" +
+                         base::DidYouMean(name, Names()));
+}
+
 bool StartsWithPrefix(std::string_view name) {
   return name.size() > kPrefix.size() &&
          http1::EqualIgnoreCase(name.substr(0, kPrefix.size()), kPrefix);
 }
 
 }  // namespace
+
+Result<void> SetKnob(Knobs& knobs, std::string_view name_and_value) {
+  const size_t equals = name_and_value.find('=');
+  const std::string_view name = name_and_value.substr(0, equals);
+  if (equals != std::string_view::npos)
+    return SetKnob(knobs, name, name_and_value.substr(equals + 1));
+  for (const FlagKnob& knob : kFlagKnobs) {
+    if (http1::EqualIgnoreCase(knob.name, name)) return SetKnob(knobs, name, "1");
+  }
+  if (!IsKnob(name)) return NoSuchKnob(name);
+  return InvalidArgument("a value is missing, as in " + std::string(name) + "=" +
+                         std::string(ExampleOf(name)));
+}
 
 Result<void> SetKnob(Knobs& knobs, std::string_view name, std::string_view value) {
   for (const NumberKnob& knob : kNumberKnobs) {
@@ -68,7 +108,7 @@ Result<void> SetKnob(Knobs& knobs, std::string_view name, std::string_view value
     knobs.trailers = value;
     return {};
   }
-  return InvalidArgument("x-mock-" + std::string(name) + ": no such knob");
+  return NoSuchKnob(name);
 }
 
 Result<Knobs> ReadKnobs(const http1::RequestHead& head, const Knobs& defaults) {
@@ -79,9 +119,7 @@ Result<Knobs> ReadKnobs(const http1::RequestHead& head, const Knobs& defaults) {
     const std::string_view pair = query.substr(0, end);
     query = end == std::string_view::npos ? std::string_view() : query.substr(end + 1);
     if (!StartsWithPrefix(pair)) continue;
-    const size_t equals = pair.find('=');
-    const std::string_view value = equals == std::string_view::npos ? "1" : pair.substr(equals + 1);
-    if (auto set = SetKnob(knobs, pair.substr(0, equals).substr(kPrefix.size()), value); !set) {
+    if (auto set = SetKnob(knobs, pair.substr(kPrefix.size())); !set) {
       return std::unexpected(set.error());
     }
   }

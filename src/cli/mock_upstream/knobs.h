@@ -38,6 +38,8 @@ struct Knobs {
 
 // Sets the knob `name` ("latency-ms") from text. kInvalidArgument: no such knob, or no number.
 Result<void> SetKnob(Knobs& knobs, std::string_view name, std::string_view value);
+// "latency-ms=100"; a knob that is on or off may stand alone.
+Result<void> SetKnob(Knobs& knobs, std::string_view name_and_value);
 
 // The defaults, with what the request's query and x-mock-* headers say; the headers win.
 Result<Knobs> ReadKnobs(const http1::RequestHead& head, const Knobs& defaults);

@@ -34,6 +34,24 @@ TEST(Knobs, UnknownOnesAndWrongNumbersAreRefused) {
   EXPECT_FALSE(Read("GET / HTTP/1.1\r\nHost: a\r\nx-mock-events: -2\r\n\r\n").has_value());
 }
 
+TEST(Knobs, OnlyWhatIsOnOrOffMayStandAlone) {
+  Knobs knobs;
+  EXPECT_TRUE(SetKnob(knobs, "chunked").has_value());
+  EXPECT_TRUE(knobs.chunked);
+  EXPECT_TRUE(SetKnob(knobs, "latency-ms=200").has_value());
+  EXPECT_EQ(knobs.latency_ms, 200);
+  EXPECT_EQ(SetKnob(knobs, "latency-ms").error().message,
+            "a value is missing, as in latency-ms=100");
+  EXPECT_EQ(SetKnob(knobs, "headers").error().message,
+            "a value is missing, as in headers='x-a: 1'");
+  EXPECT_EQ(SetKnob(knobs, "latency").error().message, "x-mock-latency: no such knob");
+  EXPECT_EQ(SetKnob(knobs, "latencyms=1").error().message,
+            "x-mock-latencyms: no such knob; did you mean `latency-ms`?");
+  EXPECT_EQ(knobs.latency_ms, 200);
+  EXPECT_FALSE(Read("GET /?x-mock-latency-ms HTTP/1.1\r\nHost: a\r\n\r\n").has_value());
+  EXPECT_TRUE(Read("GET /?x-mock-chunked HTTP/1.1\r\nHost: a\r\n\r\n")->chunked);
+}
+
 TEST(Knobs, FieldListsAreSplit) {
   std::vector<std::string> seen;
   ForEachField("X-A: 1|X-B:2|broken|X-C: a:b", [&](std::string_view name, std::string_view value) {
