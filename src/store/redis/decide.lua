@@ -1,0 +1,163 @@
+-- Decisions, each all or nothing. KEYS: the counters, each once. ARGV[1], MessagePack:
+--   {meters, then for each decision: the number of its charges (below 0: a peek), and for each charge
+--    key, meter (below 0: shadow), cost, x}
+-- x is a fixed window's offset, or a lease's id and time to live ('' for a mere test), else 0.
+-- Answer, MessagePack: {now (below 0: stale, nothing was decided), then for each charge
+--    0 denied,  remaining, reset_after, retry_after
+--    1 allowed, remaining, reset_after
+--    2 charged, remaining, reset_after, where it stands (two numbers for forms 2 and 4)}
+-- Waits are in microseconds; -1: never, or not known. Nothing is written before all is decided, and
+-- each counter is written once. A denial writes nothing but what a changed rate has carried over.
+local argument = cmsgpack.unpack(ARGV[1])
+local meters = argument[1]
+if IsStale(meters) then return cmsgpack.pack({-now}) end
+values = call('MGET', unpack(KEYS))
+
+-- By key: the level of a bucket that is as its meter left it, or the state of any other counter, and
+-- the meter that it is under.
+local levels, states, under = {}, {}, {}
+local dirty, changed, changes = {}, {}, 0
+local counters = nil
+
+local function Touch(k)
+  if not dirty[k] then
+    dirty[k] = true
+    changes = changes + 1
+    changed[changes] = k
+  end
+end
+
+-- Takes in a counter that the quick way below cannot.
+local function Enter(k, meter, x)
+  counters = counters or Counters()
+  local before = under[k]
+  if before then -- Two rates of one limit meet in this call.
+    local m = meters[before]
+    if levels[k] then
+      values[k] = levels[k] > 0 and write('>c22I7I7', m[2], now, levels[k])
+    else
+      values[k] = counters.Save(m, states[k]) or false
+    end
+    levels[k] = nil
+  end
+  states[k] = counters.Load(meters[meter], values[k], x)
+  under[k] = meter
+end
+
+local passes = {}
+local out, o = {now}, 1
+local i, last = 2, #argument
+while i <= last do
+  local count = argument[i]
+  local charging = count > 0
+  if not charging then count = -count end
+  local first = i + 1
+  local pass = true
+
+  i = first
+  for c = 1, count do
+    local k, meter, n = argument[i], argument[i + 1], argument[i + 2]
+    local enforced = meter > 0
+    if not enforced then meter = -meter end
+    local m = meters[meter]
+    if under[k] ~= meter then
+      local level
+      if m[7] and not under[k] then
+        local v = values[k]
+        if not v then
+          level = 0
+        elseif #v == 36 then
+          local descriptor, at, ticks = read('>c22I7I7', v)
+          if descriptor == m[2] then
+            if at > now + AHEAD_MAX then at = now end
+            level = ticks - (now - at) * m[4]
+            if level < 0 then level = 0 end
+          end
+        end
+      end
+      if level then
+        levels[k], under[k] = level, meter
+      else
+        Enter(k, meter, argument[i + 3])
+      end
+    end
+    local ok
+    local level = levels[k]
+    if level then
+      ok = n == 0 or (n <= m[6] and level + n * m[3] <= m[7])
+    else
+      local s = states[k]
+      if charging and s.carried then Touch(k) end
+      ok = counters.Kind(m[1]).Test(m, s, n, argument[i + 3])
+    end
+    passes[c] = ok
+    if enforced and not ok then pass = false end
+    i = i + 4
+  end
+
+  i = first
+  pass = pass and charging
+  for c = 1, count do
+    local k, meter, n = argument[i], argument[i + 1], argument[i + 2]
+    local m = meters[meter > 0 and meter or -meter]
+    local level = levels[k]
+    local ok = passes[c]
+    if level then
+      local p, tau = m[3], m[7]
+      if ok and pass and n > 0 then
+        level = level + n * p
+        levels[k] = level
+        if not dirty[k] then
+          dirty[k] = true
+          changes = changes + 1
+          changed[changes] = k
+        end
+        out[o + 1], out[o + 2], out[o + 3], out[o + 4] =
+          2, floor((tau - level) / p), ceil(level / m[4]), level
+        o = o + 4
+      else
+        out[o + 1], out[o + 2], out[o + 3] =
+          ok and 1 or 0, level >= tau and 0 or floor((tau - level) / p), ceil(level / m[4])
+        o = o + 3
+        if not ok then
+          o = o + 1
+          out[o] = n > m[6] and -1 or ceil((level + n * p - tau) / m[4])
+        end
+      end
+    else
+      local x = argument[i + 3]
+      local kind, s = counters.Kind(m[1]), states[k]
+      if ok and pass and n > 0 and x ~= '' then
+        local remaining, reset, a, b = kind.Charge(m, s, n, x)
+        Touch(k)
+        out[o + 1], out[o + 2], out[o + 3], out[o + 4] = 2, remaining, reset, a
+        o = o + 4
+        if b then
+          o = o + 1
+          out[o] = b
+        end
+      else
+        local _, remaining, reset, retry = kind.Test(m, s, n, x)
+        out[o + 1], out[o + 2], out[o + 3] = ok and 1 or 0, remaining, reset
+        o = o + 3
+        if not ok then
+          o = o + 1
+          out[o] = retry
+        end
+      end
+    end
+    i = i + 4
+  end
+end
+
+for c = 1, changes do
+  local k = changed[c]
+  local m, level = meters[under[k]], levels[k]
+  if level then
+    call('SET', KEYS[k], write('>c22I7I7', m[2], now, level), 'PX',
+         ceil(level / m[4] / 1000) + 1 + spare_ms)
+  else
+    counters.Store(k, m, states[k])
+  end
+end
+return cmsgpack.pack(out)
