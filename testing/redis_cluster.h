@@ -25,6 +25,7 @@ class RedisCluster {
     for (int i = 0; i < 2 * kMasters; ++i) {
       RedisServer::Options options;
       options.program = program;
+      // The short period: a replica is listed once it has received something.
       options.arguments = {"--cluster-enabled",
                            "yes",
                            "--cluster-node-timeout",
@@ -33,6 +34,8 @@ class RedisCluster {
                            std::to_string(FreePort()),
                            "--cluster-config-file",
                            "nodes.conf",
+                           "--repl-ping-replica-period",
+                           "1",
                            "--repl-diskless-sync-delay",
                            "0",
                            "--cluster-replica-validity-factor",
@@ -97,24 +100,25 @@ class RedisCluster {
   // TRYAGAIN.
   void BeginMove(int slot, int from, int to) {
     const std::string text = std::to_string(slot);
-    master(to).Console().Call({"CLUSTER", "SETSLOT", text, "IMPORTING", IdOf(master(from))});
-    master(from).Console().Call({"CLUSTER", "SETSLOT", text, "MIGRATING", IdOf(master(to))});
+    Must(master(to), {"CLUSTER", "SETSLOT", text, "IMPORTING", IdOf(master(from))});
+    Must(master(from), {"CLUSTER", "SETSLOT", text, "MIGRATING", IdOf(master(to))});
   }
   // Moves up to `count` keys of the slot; returns how many.
   int MoveKeys(int slot, int from, int to, int count) {
-    RedisConsole console = master(from).Console();
-    const resp::Value keys =
-        console.Call({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), std::to_string(count)});
+    const resp::Value keys = Must(
+        master(from), {"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), std::to_string(count)});
     for (const resp::Value& key : keys.items) {
-      console.Call({"MIGRATE", "127.0.0.1", master(to).port_text(), key.text, "0", "5000"});
+      Must(master(from), {"MIGRATE", "127.0.0.1", master(to).port_text(), key.text, "0", "5000"});
     }
     return static_cast<int>(keys.items.size());
   }
+  // A slot that comes back to a node before the others have heard that it left can end up with
+  // two nodes that name each other; let some time pass between two moves of one slot.
   void FinishMove(int slot, int from, int to) {
     const std::string text = std::to_string(slot);
     const std::string id = IdOf(master(to));
-    master(to).Console().Call({"CLUSTER", "SETSLOT", text, "NODE", id});
-    master(from).Console().Call({"CLUSTER", "SETSLOT", text, "NODE", id});
+    Must(master(to), {"CLUSTER", "SETSLOT", text, "NODE", id});
+    Must(master(from), {"CLUSTER", "SETSLOT", text, "NODE", id});
   }
   void MoveSlot(int slot, int from, int to) {
     BeginMove(slot, from, to);
@@ -124,6 +128,12 @@ class RedisCluster {
   }
 
  private:
+  static resp::Value Must(const RedisServer& server, const std::vector<std::string_view>& words) {
+    resp::Value reply = server.Console().Call(words);
+    if (reply.IsError()) throw std::runtime_error(std::string(words[1]) + ": " + reply.text);
+    return reply;
+  }
+
   std::vector<std::unique_ptr<RedisServer>> servers_;
   std::vector<std::string> bus_ports_;
 };

@@ -33,7 +33,7 @@ class RedisSentinels {
       options.is_sentinel = true;
       options.configuration = "sentinel monitor mymaster 127.0.0.1 " + servers_[0]->port_text() +
                               " 2\nsentinel down-after-milliseconds mymaster 500\n"
-                              "sentinel failover-timeout mymaster 3000\n";
+                              "sentinel failover-timeout mymaster 1000\n";
       sentinels_.push_back(std::make_unique<RedisServer>(std::move(options)));
     }
     WaitFor("the Sentinels to know each other and the replica", [&] {

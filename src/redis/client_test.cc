@@ -34,16 +34,16 @@ TEST_P(Servers, AnswersScriptsAndCommands) {
       [](ClientWorld& w, RedisServer& s) -> Task<void> {
         auto client = w.Connect(s.url() + "/3");
         auto one = co_await w.Add(*client, "k", 5);
-        EXPECT_EQ(one.value().integer, 5);
+        EXPECT_EQ(IntegerOf(one), 5);
         auto two = co_await w.Add(*client, "k", -2);
-        EXPECT_EQ(two.value().integer, 3);
+        EXPECT_EQ(IntegerOf(two), 3);
         EXPECT_EQ(client->stats().script_loads, 1u);
         auto got = co_await w.Say(*client, "GET k");
-        EXPECT_EQ(got.value().text, "3");
+        EXPECT_EQ(TextOf(got), "3");
         auto missing = co_await w.Say(*client, "GET none");
-        EXPECT_TRUE(missing.value().IsNull());
+        EXPECT_TRUE(missing && missing->IsNull());
         auto name = co_await w.Say(*client, "CLIENT GETNAME");
-        EXPECT_EQ(name.value().text, "weir");
+        EXPECT_EQ(TextOf(name), "weir");
         EXPECT_EQ(client->GroupOf("{a}b"), 0);
         RedisConsole console = s.Console();
         console.Call({"SELECT", "3"});
@@ -59,10 +59,10 @@ TEST_P(Servers, ErrorsComeByKind) {
       [](ClientWorld& w, RedisServer& s) -> Task<void> {
         auto client = w.Connect(s.url());
         auto wrong = co_await w.Say(*client, "NOSUCHCOMMAND");
-        EXPECT_EQ(wrong.error().code, ErrorCode::kInternal);
-        EXPECT_TRUE(wrong.error().message.starts_with("127.0.0.1:" + s.port_text() +
-                                                      ": ERR unknown command"))
-            << wrong.error().message;
+        EXPECT_EQ(FaultOf(wrong).code, ErrorCode::kInternal);
+        EXPECT_TRUE(FaultOf(wrong).message.starts_with("127.0.0.1:" + s.port_text() +
+                                                       ": ERR unknown command"))
+            << FaultOf(wrong).message;
         Delivery delivery = Delivery::kNotCarriedOut;
         const Script broken("redis.call('SET', KEYS[1], 1) return nosuchthing()");
         const std::string_view keys[] = {"half"};
@@ -70,7 +70,7 @@ TEST_P(Servers, ErrorsComeByKind) {
         options.delivery = &delivery;
         auto failed =
             co_await client->RunScript(broken.sha1, broken.text, keys, {}, std::move(options));
-        EXPECT_EQ(failed.error().code, ErrorCode::kInternal);
+        EXPECT_EQ(FaultOf(failed).code, ErrorCode::kInternal);
         EXPECT_EQ(delivery, Delivery::kUnknown);  // It wrote before it failed.
         s.Console().Call({"CONFIG", "SET", "maxmemory", "1"});
         CallOptions full(w.In(kSecond));
@@ -78,8 +78,8 @@ TEST_P(Servers, ErrorsComeByKind) {
         const std::string_view args[] = {"1"};
         auto oom =
             co_await client->RunScript(w.add().sha1, w.add().text, keys, args, std::move(full));
-        EXPECT_EQ(oom.error().code, ErrorCode::kUnavailable);
-        EXPECT_NE(oom.error().message.find("OOM"), std::string::npos) << oom.error().message;
+        EXPECT_EQ(FaultOf(oom).code, ErrorCode::kUnavailable);
+        EXPECT_NE(FaultOf(oom).message.find("OOM"), std::string::npos) << FaultOf(oom).message;
         EXPECT_EQ(delivery, Delivery::kNotCarriedOut);
       },
       server);
@@ -97,7 +97,7 @@ TEST_P(Servers, UnixSocketsAndPasswords) {
         for (const std::string& url : urls) {
           auto client = w.Connect(url);
           auto reply = co_await w.Add(*client, "k", 1);
-          EXPECT_TRUE(reply.has_value()) << reply.error().message;
+          EXPECT_TRUE(reply.has_value()) << FaultOf(reply).message;
         }
         const std::vector<std::string> users = {"", ":hush1", "weir:hush1", "nobody:hush2"};
         for (const std::string& user : users) {
@@ -106,9 +106,9 @@ TEST_P(Servers, UnixSocketsAndPasswords) {
           auto reply = co_await w.Add(*client, "k", 1, 300 * kMs);
           EXPECT_FALSE(reply.has_value());
           if (reply) continue;
-          EXPECT_NE(reply.error().message.find(user.empty() ? "NOAUTH" : "WRONGPASS"),
+          EXPECT_NE(FaultOf(reply).message.find(user.empty() ? "NOAUTH" : "WRONGPASS"),
                     std::string::npos)
-              << reply.error().message;
+              << FaultOf(reply).message;
           EXPECT_EQ(client->last_fault().find("hush"), std::string::npos);
         }
         for (const std::string& notice : w.notices) {
@@ -184,7 +184,7 @@ TEST_P(Servers, DeadlinesHoldWhileTheServerSleeps) {
         one.connections = 1;
         auto client = w.Connect(one);
         auto warm = co_await w.Add(*client, "k", 1);
-        EXPECT_EQ(warm.value().integer, 1);
+        EXPECT_EQ(IntegerOf(warm), 1);
         RedisConsole sleeper = s.Console();
         sleeper.Send({"DEBUG", "SLEEP", "0.4"});
         co_await w.loop().SleepFor(20 * kMs);
@@ -199,13 +199,13 @@ TEST_P(Servers, DeadlinesHoldWhileTheServerSleeps) {
         auto reply =
             co_await client->RunScript(w.add().sha1, w.add().text, keys, args, std::move(options));
         const int64_t took_ns = w.loop().now_ns() - began_ns;
-        EXPECT_EQ(reply.error().code, ErrorCode::kDeadlineExceeded);
+        EXPECT_EQ(FaultOf(reply).code, ErrorCode::kDeadlineExceeded);
         EXPECT_EQ(delivery, Delivery::kUnknown);
         EXPECT_GE(took_ns, 50 * kMs);
         EXPECT_LT(took_ns, 90 * kMs);
         // What the server does after all is told, so that it can be undone.
         auto next = co_await w.Add(*client, "k", 1);
-        EXPECT_EQ(next.value().integer, 3);
+        EXPECT_EQ(IntegerOf(next), 3);
         EXPECT_EQ(late, 2);
         EXPECT_EQ(client->stats().late_replies, 1u);
         EXPECT_EQ(client->stats().connects, 1u) << "a slow server is no dead one";
@@ -240,7 +240,7 @@ TEST_P(Servers, APausedServerCostsDeadlinesAndNoConnections) {
         EXPECT_LE(most_sockets, 8);
         co_await w.loop().SleepUntil(paused_ns + 1500 * kMs);
         auto again = co_await w.Add(*client, "k", 1, kSecond);
-        EXPECT_TRUE(again.has_value()) << again.error().message;
+        EXPECT_TRUE(again.has_value()) << FaultOf(again).message;
         EXPECT_LT(w.loop().now_ns(), paused_ns + 2300 * kMs);
       },
       server);
@@ -278,7 +278,7 @@ TEST_P(Servers, AKilledServerIsFoundAgainWhenItReturns) {
         const int64_t back_ns = w.loop().clock().MonotonicNs();
         // A call that waits for the connection passes on it.
         auto again = co_await w.Add(*client, "k", 1, 2 * kSecond);
-        EXPECT_EQ(again.value().integer, 1);  // Its data went with it.
+        EXPECT_EQ(IntegerOf(again), 1);  // Its data went with it.
         EXPECT_LT(w.loop().now_ns() - back_ns, kSecond);
       },
       server);
@@ -333,14 +333,14 @@ TEST_P(Servers, AFrozenServerIsNoticedAndReplaced) {
         EXPECT_TRUE(warm.has_value());
         s.Freeze();
         auto lost = co_await w.Add(*client, "k", 1, 30 * kMs);
-        EXPECT_EQ(lost.error().code, ErrorCode::kDeadlineExceeded);
+        EXPECT_EQ(FaultOf(lost).code, ErrorCode::kDeadlineExceeded);
         co_await w.loop().SleepFor(250 * kMs);
         EXPECT_EQ(client->stats().connections_ready, 0);
         EXPECT_EQ(client->last_fault(),
                   "127.0.0.1:" + s.port_text() + ": the server stopped answering");
         s.Thaw();
         auto again = co_await w.Add(*client, "k", 1, 2 * kSecond);
-        EXPECT_TRUE(again.has_value()) << again.error().message;
+        EXPECT_TRUE(again.has_value()) << FaultOf(again).message;
       },
       server);
 }
@@ -359,13 +359,13 @@ TEST_P(Servers, Case78_ADemotedMasterIsNotForEver) {
         console.Call({"REPLICAOF", "127.0.0.1", "1"});
         for (int i = 0; i < 3; ++i) {
           auto refused = co_await w.Add(*client, "k", 1, kSecond);
-          EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
-          EXPECT_NE(refused.error().message.find("READONLY"), std::string::npos)
-              << refused.error().message;
+          EXPECT_EQ(FaultOf(refused).code, ErrorCode::kUnavailable);
+          EXPECT_NE(FaultOf(refused).message.find("READONLY"), std::string::npos)
+              << FaultOf(refused).message;
         }
         console.Call({"REPLICAOF", "NO", "ONE"});
         auto again = co_await w.Add(*client, "k", 1, kSecond);
-        EXPECT_EQ(again.value().integer, 2);
+        EXPECT_EQ(IntegerOf(again), 2);
         EXPECT_GT(client->stats().connects, 2u);
       },
       server);
@@ -391,7 +391,7 @@ TEST_P(Servers, TlsWithAClientCertificate) {
         good.tls.key_file = s.identity.key_file();
         auto client = w.Connect(good);
         auto reply = co_await w.Add(*client, "k", 1);
-        EXPECT_TRUE(reply.has_value()) << reply.error().message;
+        EXPECT_TRUE(reply.has_value()) << FaultOf(reply).message;
         Tally tally;
         for (int i = 0; i < 2000; ++i) w.loop().Spawn(AddInto(w, *client, "t", 5 * kSecond, tally));
         co_await Join(w, tally);
@@ -417,7 +417,7 @@ TEST_P(Servers, TlsWithAClientCertificate) {
         named.tls.server_name = "localhost";
         auto by_name = w.Connect(named);
         auto named_reply = co_await w.Add(*by_name, "k", 1);
-        EXPECT_TRUE(named_reply.has_value()) << named_reply.error().message;
+        EXPECT_TRUE(named_reply.has_value()) << FaultOf(named_reply).message;
       },
       scene);
 }
@@ -439,7 +439,7 @@ TEST(Client, QueuesAreBounded) {
         options.queue_bytes_max = 5000;
         auto small = w.Connect(options);
         auto large = co_await w.Say(*small, "SET k " + std::string(6000, 'x'));
-        EXPECT_EQ(large.error().code, ErrorCode::kResourceExhausted);
+        EXPECT_EQ(FaultOf(large).code, ErrorCode::kResourceExhausted);
         auto fits = co_await w.Say(*small, "SET k " + std::string(4000, 'x'));
         EXPECT_TRUE(fits.has_value());
       },

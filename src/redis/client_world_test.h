@@ -102,6 +102,19 @@ class ClientWorld {
   const Script add_{"return redis.call('INCRBY', KEYS[1], ARGV[1])"};
 };
 
+// A reply's parts; a failed call fails the test and says why.
+inline int64_t IntegerOf(const Result<resp::Value>& reply) {
+  EXPECT_TRUE(reply.has_value()) << reply.error().message;
+  return reply ? reply->integer : INT64_MIN;
+}
+inline std::string TextOf(const Result<resp::Value>& reply) {
+  EXPECT_TRUE(reply.has_value()) << reply.error().message;
+  return reply ? reply->text : "";
+}
+inline Error FaultOf(const Result<resp::Value>& reply) {
+  return reply ? Error{ErrorCode::kInternal, "(no error)"} : reply.error();
+}
+
 // Many calls at once: how many are under way, and how they ended.
 struct Tally {
   int under_way = 0;

@@ -105,7 +105,7 @@ bool Core::ShouldSendText(const Node& node, const Request& request, int misses) 
 bool Core::Follow(Journey& journey, Node& node, const ErrorMeaning& meaning,
                   std::string_view text) {
   Request& request = journey.request;
-  request.asking = false;
+  const bool asked = std::exchange(request.asking, false);
   switch (meaning.remedy) {
     case Remedy::kNone:
       return false;
@@ -117,6 +117,7 @@ bool Core::Follow(Journey& journey, Node& node, const ErrorMeaning& meaning,
       request.send_text = ShouldSendText(node, request, ++journey.script_misses);
       if (request.send_text) ++script_loads_;
       journey.target = node.address();  // Where an ASK or MOVED may have led.
+      request.asking = asked;
       return true;
     case Remedy::kFollow:
     case Remedy::kFollowOnce: {
