@@ -116,9 +116,8 @@ class ScriptStore {
     });
   }
   bool Reset(const core::Meter& meter, store::Key128 key) {
-    return One({}, 0, [&](store::redis::SettleCall& call) {
-      call.Reset(ChargeOf(meter, key, {}, 0, 0));
-    });
+    return One({}, 0,
+               [&](store::redis::SettleCall& call) { call.Reset(ChargeOf(meter, key, {}, 0, 0)); });
   }
   int64_t TrackedKeys(core::Now /*now*/) { return Command({"DBSIZE"}).integer; }
 
@@ -154,9 +153,9 @@ class ScriptStore {
     if (clock_ == Clock::kOfTheServer) return text;
     constexpr std::string_view kReadsClock = "local time, spare_ms = redis.call('TIME'), 0\n";
     if (!text.starts_with(kReadsClock)) throw std::runtime_error("where is the clock read?");
-    return text.replace(0, kReadsClock.size(),
-                        "local time, spare_ms = {ARGV[2], ARGV[3]}, " + std::to_string(kSpareMs) +
-                            "\n");
+    return text.replace(
+        0, kReadsClock.size(),
+        "local time, spare_ms = {ARGV[2], ARGV[3]}, " + std::to_string(kSpareMs) + "\n");
   }
 
  private:

@@ -14,6 +14,7 @@ struct MemoryFixture {
   }
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Memory, StoreContract, MemoryFixture);
+INSTANTIATE_TYPED_TEST_SUITE_P(Memory, BoundedStoreContract, MemoryFixture);
 }  // namespace weir::testing
 
 namespace weir::store {
