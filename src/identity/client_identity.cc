@@ -113,7 +113,8 @@ IdentityCache::IdentityCache(const IdHasher& hasher, size_t tokens)
     : ids_(hasher),
       fast_(base::KeyHasher::Random()),
       mask_(std::bit_ceil(tokens < 1 ? size_t{1} : tokens) - 1),
-      tokens_(std::make_unique<Token[]>(mask_ + 1)) {}
+      tokens_(std::make_unique<Token[]>(mask_ + 1)),
+      refused_(std::make_unique<Refused[]>(kRefusedTokens)) {}
 
 IdentityCache::Token& IdentityCache::SlotOf(const base::Key128& key) {
   return tokens_[key.lo & mask_];
@@ -190,11 +191,20 @@ IdentityResolver::Verified IdentityResolver::VerifyToken(std::string_view token,
                                                          int64_t wall_ns) const {
   const base::Key128 key = cache.fast_.Begin(token).Finish();
   IdentityCache::Token& slot = cache.SlotOf(key);
-  if (slot.key == key && slot.resolver == serial_ && wall_ns / 1'000'000'000 < slot.expires_s)
-    return {slot.id, {}};
+  const int64_t wall_s = wall_ns / 1'000'000'000;
+  if (slot.key == key && slot.resolver == serial_ && wall_s < slot.expires_s) return {slot.id, {}};
+  IdentityCache::Refused& refused = cache.RefusedSlotOf(key);
+  if (refused.key == key && refused.resolver == serial_ && wall_s >= refused.since_s)
+    return {{}, refused.error};
   ++cache.token_misses_;
   const std::expected<JwtClaims, JwtError> claims = verifier_->Verify(token, wall_ns);
-  if (!claims) return {{}, claims.error()};
+  if (!claims) {
+    // Time mends one fault only; a clock that is set back, another: hence `since`.
+    if (claims.error() != JwtError::kNotYetValid) {
+      refused = {key, serial_, wall_s, claims.error()};
+    }
+    return {{}, claims.error()};
+  }
   const ClientId id = cache.ids_.Get(IdKind::kJwt, claims->subject);
   slot = {key, serial_, claims->expires_s, id};
   return {id, {}};

@@ -96,16 +96,18 @@ class IdentityRequest {
 };
 
 // One thread's memory of the credentials and tokens it has seen: bounded, holding keyed hashes and
-// ids only.
+// ids only. Refused tokens are kept apart, so that a flood of them costs no valid one its place.
 class IdentityCache {
  public:
   static constexpr size_t kDefaultTokens = 2048;
+  static constexpr size_t kRefusedTokens = 512;
 
   // Borrows `hasher`: a changed identity.secret takes a new cache, a changed policy does not.
   // `tokens` is rounded up to a power of two.
   explicit IdentityCache(const IdHasher& hasher, size_t tokens = kDefaultTokens);
 
   IdCache& ids() { return ids_; }
+  // How many tokens had to be verified.
   uint64_t token_misses() const { return token_misses_; }
 
  private:
@@ -116,12 +118,22 @@ class IdentityCache {
     int64_t expires_s = 0;
     ClientId id;
   };
+  struct Refused {
+    base::Key128 key{};  // As above.
+    uint64_t resolver = 0;
+    int64_t since_s = 0;
+    JwtError error = JwtError::kMalformed;
+  };
   Token& SlotOf(const base::Key128& key);
+  Refused& RefusedSlotOf(const base::Key128& key) {
+    return refused_[key.lo & (kRefusedTokens - 1)];
+  }
 
   IdCache ids_;
   base::KeyHasher fast_;
   size_t mask_;
   std::unique_ptr<Token[]> tokens_;
+  std::unique_ptr<Refused[]> refused_;
   uint64_t token_misses_ = 0;
 };
 

@@ -252,6 +252,50 @@ TEST_F(ClientIdentityTest, VerifiedTokensAreRememberedUntilTheyExpire) {
   EXPECT_EQ(cache_.token_misses(), 2u);
 }
 
+// A signature costs up to 80 µs to refuse: one token costs it once, not with every call.
+TEST_F(ClientIdentityTest, Case67_RefusedTokensAreRememberedToo) {
+  Use({"jwt.sub", "ip"}, "", /*jwt=*/true);
+  const std::string good = Token("alice");
+  const Headers forged = {{"Authorization", "Bearer " + good.substr(0, good.size() - 4) + "AAAA"}};
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Of(forged).reason, "the token's signature does not verify");
+  EXPECT_EQ(cache_.token_misses(), 1u);
+  // More forgeries than there is room for displace one another, and no valid token.
+  const Headers valid = {{"Authorization", "Bearer " + good}};
+  EXPECT_EQ(Of(valid).outcome, IdentityOutcome::kOk);
+  EXPECT_EQ(cache_.token_misses(), 2u);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(Of({{"Authorization", "Bearer " + Token("eve" + std::to_string(i)) + "A"}}).outcome,
+              IdentityOutcome::kInvalid);
+  }
+  EXPECT_EQ(cache_.token_misses(), 1002u);
+  EXPECT_EQ(Of(valid).outcome, IdentityOutcome::kOk);
+  EXPECT_EQ(cache_.token_misses(), 1002u);
+  // Another policy's keys may verify it.
+  Use({"jwt.sub", "ip"}, "", /*jwt=*/true);
+  EXPECT_EQ(Of(forged).outcome, IdentityOutcome::kInvalid);
+  EXPECT_EQ(cache_.token_misses(), 1003u);
+}
+
+TEST_F(ClientIdentityTest, ARefusalThatTimeOrAClockMendsIsLookedAtAgain) {
+  Use({"jwt.sub", "ip"}, "", /*jwt=*/true);
+  const auto at = [&](const Headers& headers, int64_t wall_s) {
+    return Of(headers, "203.0.113.7", wall_s * kSecondNs).reason;
+  };
+  const Headers early = {
+      {"Authorization",
+       "Bearer " + TokenMaker::Hs256(R"({"alg":"HS256"})",
+                                     R"({"sub":"alice","nbf":1796070000,"exp":1796080000})")}};
+  EXPECT_EQ(at(early, 1'796'069'000), "the token is not valid yet");
+  EXPECT_EQ(at(early, 1'796'070'000), "");
+  EXPECT_EQ(at(early, 1'796'080'060), "the token has expired");
+  const Headers late = {
+      {"Authorization",
+       "Bearer " + TokenMaker::Hs256(R"({"alg":"HS256"})", R"({"sub":"bob","exp":1796070000})")}};
+  EXPECT_EQ(at(late, 1'796'070'060), "the token has expired");
+  EXPECT_EQ(at(late, 1'796'070'061), "the token has expired");
+  EXPECT_EQ(at(late, 1'796'070'000), "");  // The clock was set back.
+}
+
 TEST_F(ClientIdentityTest, AnotherPolicyVerifiesAgain) {
   Use({"jwt.sub", "ip"}, "", /*jwt=*/true);
   const Headers headers = {{"Authorization", "Bearer " + Token("alice")}};
