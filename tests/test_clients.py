@@ -13,11 +13,19 @@ import pytest
 
 NODE = Path(__file__).parent / "node"
 MESSAGES = [{"role": "user", "content": "Hello"}]
-needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-needs_node = pytest.mark.skipif(
-    shutil.which("node") is None or not (NODE / "node_modules" / "openai").exists(),
-    reason="node or tests/node/node_modules is missing (scripts/install_packages.sh test)",
-)
+INSTALL = "scripts/install_packages.sh test installs it"
+
+
+# What is missing fails the tests: a skipped test shows nothing.
+@pytest.fixture(scope="module")
+def curl():
+    assert shutil.which("curl"), f"curl is missing: {INSTALL}"
+
+
+@pytest.fixture(scope="module")
+def node():
+    assert shutil.which("node"), f"node is missing: {INSTALL}"
+    assert (NODE / "node_modules" / "openai").exists(), f"tests/node/node_modules/openai is missing: {INSTALL}"
 
 
 @pytest.fixture
@@ -130,7 +138,7 @@ class TestAnthropic:
         self.client(weir, max_retries=2).messages.create(model="m-1", max_tokens=50, messages=MESSAGES)
 
 
-@needs_node
+@pytest.mark.usefixtures("node")
 class TestOpenAiNode:
     @staticmethod
     def run(weir, scenario):
@@ -162,7 +170,7 @@ class TestOpenAiNode:
         assert seen["with_retries"] == "Water runs over the weir "
 
 
-@needs_curl
+@pytest.mark.usefixtures("curl")
 class TestCurl:
     @staticmethod
     def run(*arguments):
