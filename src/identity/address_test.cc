@@ -225,17 +225,18 @@ TEST(CidrSet, ErrorsSayWhatIsMeant) {
     return set ? std::string("accepted") : set.error().message;
   };
   EXPECT_EQ(message("10.0.0.1/8"),
-            "\"10.0.0.1/8\" has bits set behind its prefix; 10.0.0.0/8 is meant, or the address "
-            "alone");
-  EXPECT_EQ(message("10.0.0.0/33"), "\"10.0.0.0/33\": the prefix length must be 0 to 32");
-  EXPECT_EQ(message("10.0.0.0/"), "\"10.0.0.0/\": the prefix length must be 0 to 32");
-  EXPECT_EQ(message("10.0.0.0/08"), "\"10.0.0.0/08\": the prefix length must be 0 to 32");
-  EXPECT_EQ(message("10.0.0.0/-1"), "\"10.0.0.0/-1\": the prefix length must be 0 to 32");
-  EXPECT_EQ(message("2001:db8::/129"), "\"2001:db8::/129\": the prefix length must be 0 to 128");
-  EXPECT_EQ(message("10.0.0/8"),
-            "\"10.0.0/8\" is no address range: write 10.0.0.0/8, 2001:db8::/32 or one address");
-  EXPECT_EQ(message(""),
-            "\"\" is no address range: write 10.0.0.0/8, 2001:db8::/32 or one address");
+            "`10.0.0.1/8` has bits beyond its length; write `10.0.0.0/8` or `10.0.0.1`");
+  EXPECT_EQ(message("::ffff:10.0.0.1/104"),
+            "`::ffff:10.0.0.1/104` has bits beyond its length; write `10.0.0.0/8` or "
+            "`::ffff:10.0.0.1`");
+  EXPECT_EQ(message("10.0.0.0/33"), "`10.0.0.0/33`: a range's length here is 0 to 32");
+  EXPECT_EQ(message("10.0.0.0/"), "`10.0.0.0/`: a range's length here is 0 to 32");
+  EXPECT_EQ(message("10.0.0.0/08"), "`10.0.0.0/08`: a range's length here is 0 to 32");
+  EXPECT_EQ(message("10.0.0.0/-1"), "`10.0.0.0/-1`: a range's length here is 0 to 32");
+  EXPECT_EQ(message("2001:db8::/129"), "`2001:db8::/129`: a range's length here is 0 to 128");
+  const std::string example = "write it like `10.0.0.0/8`, `2001:db8::/32` or `192.0.2.7`";
+  EXPECT_EQ(message("10.0.0/8"), "`10.0.0/8` is no address or range; " + example);
+  EXPECT_EQ(message(""), "`` is no address or range; " + example);
 }
 
 TEST(CidrSet, AgreesWithOneRangeAtATime) {
