@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/descriptor_limit.h"
 #include "cli/listen_endpoint.h"
+#include "cli/store_options.h"
 
 namespace weir::cli {
 namespace {
@@ -83,8 +85,21 @@ Result<void> Server::Start() {
     logger_->Log(LogLevel::kWarn, policy::ToString(warning));
   }
   const size_t threads = config.threads > 0 ? static_cast<size_t>(config.threads) : CoreCount();
-  Result<std::unique_ptr<decide::Engine>> engine = decide::Engine::Create(
-      {.policy = options_.policy, .clock = &clock_, .shards = threads, .version = kVersion});
+  const bool shared = config.store.kind == policy::StoreKind::kRedis;
+  std::optional<shared_store::RedisStoreOptions> shared_store;
+  if (shared) {
+    Result<shared_store::RedisStoreOptions> store = RedisOptionsOf(config.store);
+    if (!store) return std::unexpected(store.error());
+    shared_store = std::move(*store);
+    node_.id = decide::RandomIds().Next().low;
+    if (config.store.nodes > 0) node_.nodes = config.store.nodes;
+  }
+  Result<std::unique_ptr<decide::Engine>> engine =
+      decide::Engine::Create({.policy = options_.policy,
+                              .clock = &clock_,
+                              .shards = threads,
+                              .shared = shared,
+                              .version = kVersion});
   if (!engine) return std::unexpected(engine.error());
   engine_ = std::move(*engine);
   bound_ = std::make_unique<ConnectionBound>(ConnectionsToHold(config, *logger_));
@@ -105,7 +120,9 @@ Result<void> Server::Start() {
                                    .logger = logger_.get(),
                                    .bound = bound_.get(),
                                    .state = &state_,
-                                   .refused = RegisterRefused(engine_->metrics().registry())};
+                                   .refused = RegisterRefused(engine_->metrics().registry()),
+                                   .shared_store = std::move(shared_store),
+                                   .node = &node_};
   for (size_t i = 0; i < threads; ++i) {
     Result<std::unique_ptr<Shard>> shard = Shard::Create(shard_options, i);
     if (!shard) return std::unexpected(shard.error());

@@ -59,6 +59,7 @@ class Server {
   const ServerOptions options_;
   SystemClock clock_;
   std::unique_ptr<Logger> logger_;
+  shared_store::NodeState node_;
   std::unique_ptr<decide::Engine> engine_;
   std::unique_ptr<ConnectionBound> bound_;
   ServerState state_;

@@ -16,7 +16,19 @@ Result<std::unique_ptr<Shard>> Shard::Create(const ShardOptions& options, size_t
   Result<std::unique_ptr<net::EventLoop>> loop = net::EventLoop::Create(*options.clock);
   if (!loop) return std::unexpected(loop.error());
   shard->loop_ = std::move(*loop);
-  shard->worker_ = std::make_unique<decide::Worker>(*options.engine, index);
+  if (options.shared_store) {
+    shared_store::RedisStoreOptions store = *options.shared_store;
+    store.loop = shard->loop_.get();
+    store.resolver = options.resolver;
+    store.memory = &options.engine->local_store();
+    store.node = options.node;
+    store.metrics = &options.engine->metrics();
+    store.shard = index;
+    store.client.seed = options.node->id + index;
+    shard->shared_store_ = std::make_unique<shared_store::RedisStore>(std::move(store));
+  }
+  shard->worker_ =
+      std::make_unique<decide::Worker>(*options.engine, index, shard->shared_store_.get());
   Result<std::unique_ptr<gateway::Gateway>> gateway =
       gateway::Gateway::Create({.worker = shard->worker_.get(),
                                 .loop = shard->loop_.get(),
@@ -31,7 +43,9 @@ Result<std::unique_ptr<Shard>> Shard::Create(const ShardOptions& options, size_t
 
 Shard::Shard(const ShardOptions& options, size_t index) : options_(options), index_(index) {}
 
-Shard::~Shard() = default;
+Shard::~Shard() {
+  if (shared_store_) shared_store_->Disconnect();
+}
 
 Result<void> Shard::Listen(const DoorPlan& plan, const Shard* first) {
   auto door = std::make_unique<OpenDoor>();

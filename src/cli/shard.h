@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@
 #include "net/listener.h"
 #include "net/resolver.h"
 #include "net/tls.h"
+#include "shared_store/redis_store.h"
 #include "weir/result.h"
 
 namespace weir::cli {
@@ -49,6 +51,9 @@ struct ShardOptions {
   ConnectionBound* bound = nullptr;
   ServerState* state = nullptr;  // Readiness and reload, for the ops and admin doors.
   std::array<metrics::Counter, metrics::kDoorCount> refused;  // Connections beyond the bound.
+  // With `store.kind: redis`; what a loop adds is left out.
+  std::optional<shared_store::RedisStoreOptions> shared_store;
+  shared_store::NodeState* node = nullptr;
 };
 
 class Shard {
@@ -93,7 +98,8 @@ class Shard {
   net::DrainFlag drain_;
   std::atomic<int> reported_calls_{0};
   // Declared so that they go in the right order: listeners, then the gateway and the loop with its
-  // tasks, then what the tasks use.
+  // tasks, then what the tasks use. (The shared store lets go of its sockets before all of them.)
+  std::unique_ptr<shared_store::RedisStore> shared_store_;
   std::unique_ptr<decide::Worker> worker_;
   std::unique_ptr<DoorServices> services_;
   std::unique_ptr<net::EventLoop> loop_;

@@ -13,6 +13,11 @@ store::MemoryStoreOptions StoreOptionsOf(const policy::StoreConfig& config) {
           .on_full = config.on_full_open ? store::OnFull::kOpen : store::OnFull::kClosed};
 }
 
+std::vector<Source> SourcesOf(const EngineOptions& options) {
+  if (!options.shared) return {Source::kMemory, Source::kFallback};
+  return {Source::kMemory, Source::kRedis, Source::kLease, Source::kDenyCache, Source::kFallback};
+}
+
 metrics::HotKeysOptions HotKeysOptionsOf(const EngineOptions& options) {
   metrics::HotKeysOptions hot_keys;
   if (!options.hot_keys) hot_keys.clients = hot_keys.limit_clients = 1;
@@ -31,6 +36,7 @@ Engine::Impl::Impl(EngineOptions given, IdHasher id_hasher)
       store(StoreOptionsOf(options.policy->config().store)),
       metrics({.shards = options.shards,
                .version = options.version,
+               .sources = SourcesOf(options),
                .client_id =
                    [this](std::string_view client) {
                      return std::string(ids.Hash(IdKind::kAttribute, client).view());

@@ -1,0 +1,28 @@
+#include "cli/store_options.h"
+
+#include <utility>
+
+namespace weir::cli {
+
+Result<shared_store::RedisStoreOptions> RedisOptionsOf(const policy::StoreConfig& store) {
+  Result<redis::ClientOptions> client = redis::ParseUrl(store.url.Reveal(), store.insecure);
+  if (!client) return MakeError(client.error().code, "store.url: " + client.error().message);
+  const bool tls_given =
+      !store.tls.ca.empty() || !store.tls.cert.empty() || !store.tls.server_name.empty();
+  if (tls_given && !client->tls.enabled)
+    return InvalidArgument("store.tls: the URL asks for no TLS; write rediss://");
+  client->tls.ca_file = store.tls.ca;
+  client->tls.cert_file = store.tls.cert;
+  client->tls.key_file = store.tls.key;
+  client->tls.server_name = store.tls.server_name;
+  client->connections = store.connections;
+  shared_store::RedisStoreOptions options;
+  options.client = std::move(*client);
+  options.prefix = store.prefix;
+  options.timeout_ns = store.timeout.count();
+  options.breaker = {.failures = store.breaker_failures,
+                     .open_for_ns = store.breaker_open_for.count()};
+  return options;
+}
+
+}  // namespace weir::cli

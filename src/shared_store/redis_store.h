@@ -1,0 +1,104 @@
+// RedisStore: the shared store over Redis or Valkey, as one event loop sees it. It joins the
+// client, the scripts, the breaker, the deny cache and the fallback: a decision goes to the server
+// with all others of its tick, in one script call for each slot, and is answered here when the
+// server does not answer in time.
+//
+//   auto store = RedisStore::Create({.loop = &loop, .resolver = &resolver, …});
+//   bool admitted = co_await store->Decide(charges, terms, outcomes, now, Mode::kCharge);
+//
+// All or nothing: the charges of one slot are decided by one script. Charges of several slots are
+// asked in parallel; when one slot denies, what the others charged is given back, which can deny
+// calls in between and admits none too many. A charge whose answer comes after the timeout is given
+// back as well.
+//
+// Thread safety: one event loop's thread. Ownership: borrows the loop, the resolver and the memory
+// store; Disconnect before the loop goes, destroy after it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/event_loop.h"
+#include "net/resolver.h"
+#include "redis/client.h"
+#include "shared_store/batcher.h"
+#include "shared_store/fallback.h"
+#include "shared_store/part.h"
+#include "store/lease/breaker.h"
+#include "store/lease/deny_cache.h"
+#include "store/memory/memory_store.h"
+#include "store/shared_store.h"
+
+namespace weir::shared_store {
+
+// What the loops of one process share.
+struct NodeState {
+  uint64_t id = 0;                // Of this process, among the nodes.
+  std::atomic<int64_t> nodes{1};  // That share the limits.
+};
+
+struct RedisStoreOptions {
+  net::EventLoop* loop = nullptr;
+  net::Resolver* resolver = nullptr;
+  store::MemoryStore* memory = nullptr;  // Local limits and the fallback.
+  NodeState* node = nullptr;
+  metrics::WeirMetrics* metrics = nullptr;
+  size_t shard = 0;  // Of the metrics.
+  redis::ClientOptions client;
+  std::string prefix = "weir:1:";
+  int64_t timeout_ns = 20'000'000;
+  store::lease::Breaker::Options breaker;
+};
+
+class RedisStore final : public store::SharedStore {
+ public:
+  explicit RedisStore(RedisStoreOptions options);
+  ~RedisStore() override;
+
+  Task<bool> Decide(std::span<const Charge> charges, std::span<const SharedTerms> terms,
+                    std::span<SharedOutcome> outcomes, core::Now now, Mode mode) override;
+  Task<bool> Settle(std::span<const SharedCharge> charges, core::Now now) override;
+  Task<bool> Renew(std::span<const SharedCharge> charges, int64_t ttl_ns, core::Now now) override;
+  Task<bool> Reset(std::span<const SharedCharge> charges) override;
+
+  // A new policy runs: what was learnt of denials no longer holds.
+  void OnPolicy() { denials_.DropAll(); }
+  // Lets go of the sockets and of whoever waits for them. Nothing may be asked afterwards.
+  void Disconnect();
+
+  store::lease::Breaker::State breaker_state() const { return breaker_.state(); }
+  redis::Client::Stats stats() const;
+
+ private:
+  // A decision's charges by who decides them.
+  struct Split {
+    std::vector<size_t> local;   // consistency: local.
+    std::vector<size_t> shared;  // The others.
+  };
+  bool DeniedAlready(std::span<const Charge> charges, std::span<const size_t> shared,
+                     std::span<SharedOutcome> outcomes) const;
+  bool DecideLocal(std::span<const Charge> charges, std::span<const size_t> which,
+                   std::span<SharedOutcome> outcomes, core::Now now, Mode mode);
+  std::vector<PartPtr> PartsOf(std::span<const Charge> charges, std::span<const SharedTerms> terms,
+                               std::span<const size_t> shared, Mode mode);
+  Task<void> Await(std::vector<PartPtr>& parts, int64_t deadline_ns);
+  bool Conclude(std::vector<PartPtr>& parts, std::span<const Charge> charges,
+                std::span<const SharedTerms> terms, std::span<SharedOutcome> outcomes,
+                core::Now now, Mode mode);
+  void GiveBack(std::span<const Charge> charges, std::span<const SharedTerms> terms,
+                std::span<SharedOutcome> outcomes, core::Now now);
+  Task<void> SettleLater(std::vector<SharedCharge> charges, core::Now now);
+  void LearnDenials(const Part& part);
+
+  const RedisStoreOptions options_;
+  std::unique_ptr<redis::Client> client_;
+  store::lease::Breaker breaker_;
+  store::lease::DenyCache denials_;
+  Fallback fallback_;
+  std::unique_ptr<Batcher> batcher_;
+};
+
+}  // namespace weir::shared_store
