@@ -208,7 +208,7 @@ void Fleet::Send(FleetNode* node, std::function<AtNode()> at_store) {
 
 void Fleet::Admit(FleetNode* node, Decider decider, int key, int64_t units, int64_t at_ns) {
   report_.admitted_units += units;
-  log_.push_back({at_ns, units, key, decider, node});
+  log_.push_back({at_ns, log_.size(), units, key, decider, node});
   if (!trace_) return;
   constexpr std::string_view kBy[] = {"store", "lease", "share"};
   Trace(node, fmt::format("key {} admits {} by its {}, as of {:.6f}", key, units,
@@ -221,8 +221,8 @@ void Fleet::Trace(const FleetNode* node, const std::string& text) const {
 }
 
 std::optional<std::string> Fleet::Verdict() {
-  std::ranges::stable_sort(log_, {}, &Admission::at_ns);
-  std::ranges::stable_sort(allowances_, {}, &Allowance::at_ns);
+  std::ranges::sort(log_, {}, [](const Admission& it) { return std::pair(it.at_ns, it.order); });
+  std::ranges::sort(allowances_, {}, &Allowance::at_ns);
   for (int key = 0; key < scenario_.keys; ++key) {
     if (scenario_.spec.algorithm == Algorithm::kFixedWindow) {
       if (auto fault = CheckWindows(key)) return fault;

@@ -62,6 +62,7 @@ class Fleet {
  private:
   struct Admission {
     int64_t at_ns;
+    size_t order;  // In which they were logged.
     int64_t units;
     int key;
     Decider decider;
