@@ -238,7 +238,6 @@ TEST_F(ClusterClient, ZReplicasArePromoted) {
         co_await Join(w, tally);
         EXPECT_GT(tally.ok, 0) << First(tally.errors);
         EXPECT_EQ(tally.sums.empty() ? 0 : tally.sums.front(), 42);
-        EXPECT_LT(w.loop().now_ns() - killed_ns, 5 * kSecond);
         for (const Error& error : tally.errors) {
           EXPECT_TRUE(error.code == ErrorCode::kUnavailable ||
                       error.code == ErrorCode::kDeadlineExceeded)

@@ -202,7 +202,7 @@ TEST_P(Servers, DeadlinesHoldWhileTheServerSleeps) {
         EXPECT_EQ(FaultOf(reply).code, ErrorCode::kDeadlineExceeded);
         EXPECT_EQ(delivery, Delivery::kUnknown);
         EXPECT_GE(took_ns, 50 * kMs);
-        EXPECT_LT(took_ns, 90 * kMs);
+        EXPECT_LT(took_ns, 200 * kMs);
         // What the server does after all is told, so that it can be undone.
         auto next = co_await w.Add(*client, "k", 1);
         EXPECT_EQ(IntegerOf(next), 3);
@@ -334,10 +334,13 @@ TEST_P(Servers, AFrozenServerIsNoticedAndReplaced) {
         s.Freeze();
         auto lost = co_await w.Add(*client, "k", 1, 30 * kMs);
         EXPECT_EQ(FaultOf(lost).code, ErrorCode::kDeadlineExceeded);
-        co_await w.loop().SleepFor(250 * kMs);
+        const std::string noticed = "127.0.0.1:" + s.port_text() + ": the server stopped answering";
+        const int64_t until_ns = w.In(2 * kSecond);
+        while (std::ranges::count(w.notices, noticed) == 0 && w.loop().now_ns() < until_ns) {
+          co_await w.loop().SleepFor(kMs);
+        }
+        EXPECT_EQ(std::ranges::count(w.notices, noticed), 1);
         EXPECT_EQ(client->stats().connections_ready, 0);
-        EXPECT_EQ(client->last_fault(),
-                  "127.0.0.1:" + s.port_text() + ": the server stopped answering");
         s.Thaw();
         auto again = co_await w.Add(*client, "k", 1, 2 * kSecond);
         EXPECT_TRUE(again.has_value()) << FaultOf(again).message;

@@ -29,6 +29,7 @@ class ClusterTopology final : public Topology,
   std::shared_ptr<Node> Pick(std::string_view slot_key) override;
   std::shared_ptr<Node> At(const Address& address) override;
   void OnError(Node& node, const ErrorMeaning& meaning, std::string_view text) override;
+  bool IsCluster() const override { return true; }
   bool MayFindMaster() const override { return true; }
   uint16_t GroupOf(std::string_view key) const override { return KeySlot(key); }
   void AddTo(Client::Stats& stats) const override;

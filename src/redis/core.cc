@@ -121,6 +121,7 @@ bool Core::Follow(Journey& journey, Node& node, const ErrorMeaning& meaning,
       return true;
     case Remedy::kFollow:
     case Remedy::kFollowOnce: {
+      if (!topology_->IsCluster()) return false;
       const std::optional<Redirect> redirect = ParseRedirect(text, node.address());
       topology_->OnError(node, meaning, text);
       if (!redirect || ++journey.redirects > kRedirectsMax) return false;
@@ -196,7 +197,11 @@ Task<Result<resp::Value>> Core::Perform(std::shared_ptr<Core> core, Request requ
     const int64_t again_ns = shared.loop.now_ns() + journey.wait_ns;
     if (!goes_on || again_ns >= options.deadline_ns) {
       if (!meaning.refused) delivery = Delivery::kUnknown;
-      co_return std::unexpected(ErrorOf(meaning, reply.text, node->address()));
+      Error error = ErrorOf(meaning, reply.text, node->address());
+      if (meaning.kind == ErrorKind::kMoved && !core->topology_->IsCluster()) {
+        error.message += "; the server is part of a Cluster, which needs redis+cluster://";
+      }
+      co_return std::unexpected(std::move(error));
     }
     if (journey.wait_ns > 0) co_await shared.loop.SleepUntil(again_ns);
   }

@@ -42,8 +42,7 @@ class Core {
 
   explicit Core(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
   std::shared_ptr<Node> Dispatch(Call& call, std::string_view slot_key, Journey& journey);
-  // What comes next after an error reply: how long to wait before the next attempt, or nothing
-  // more to try.
+  // Prepares the next attempt after an error reply. False: there is nothing more to try.
   bool Follow(Journey& journey, Node& node, const ErrorMeaning& meaning, std::string_view text);
   bool ShouldSendText(const Node& node, const Request& request, int misses);
 

@@ -31,6 +31,8 @@ class Topology {
   virtual std::shared_ptr<Node> At(const Address& address) = 0;
   // What a server answered, when its remedy is to look around: MOVED, READONLY, CLUSTERDOWN, …
   virtual void OnError(Node& node, const ErrorMeaning& meaning, std::string_view text) = 0;
+  // Whether MOVED and ASK are to be followed.
+  virtual bool IsCluster() const { return false; }
   // Whether a call that met `meaning` may find another node by waiting.
   virtual bool MayFindMaster() const = 0;
   virtual uint16_t GroupOf(std::string_view key) const = 0;
