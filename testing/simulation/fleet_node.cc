@@ -114,13 +114,15 @@ void FleetNode::SpendUnlessUndone(int key, int64_t cost, const LeaseBook::Answer
 }
 
 void FleetNode::AskForMore(int key) {
-  const RefillRequest request = book_.Ask(KeyOf(key), terms_, ClockNs());
+  const std::optional<RefillRequest> asked = book_.Ask(KeyOf(key), terms_, ClockNs());
+  if (!asked) return;
+  const RefillRequest& request = *asked;
   ++fleet_->report()->trips;
   if (fleet_->tracing()) {
     fleet_->Trace(this, fmt::format("key {} asks #{}: left {}, want {}, applied {}", key,
                                     request.number, request.left, request.want, request.applied));
   }
-  fleet_->Send(this, [this, key, request, terms = terms_, windows = WindowsOf(key)] {
+  fleet_->Send(this, [this, key, request = *asked, terms = terms_, windows = WindowsOf(key)] {
     const Grant grant = fleet_->store()->Refill(key, terms, request, windows, fleet_->now_ns());
     largest_allotment = std::max(largest_allotment, grant.allotment);
     if (fleet_->tracing()) {

@@ -121,22 +121,23 @@ void LeaseBook::Undo(Key128 key, const LeaseTerms& terms, int64_t cost, const An
   }
 }
 
-RefillRequest LeaseBook::Ask(Key128 key, const LeaseTerms& terms, int64_t now_ns) {
+std::optional<RefillRequest> LeaseBook::Ask(Key128 key, const LeaseTerms& terms, int64_t now_ns) {
   Entry* entry = Find(key);
-  assert(entry != nullptr && entry->fence == terms.fence);
+  if (entry == nullptr || entry->fence != terms.fence) return std::nullopt;
+  if (entry->in_flight && now_ns - entry->asked_ns < options_.patience_ns) return std::nullopt;
   entry->left = LeftAt(entry->left, entry->until_ns, now_ns);
   entry->number = ++last_number_;
   entry->asked_ns = now_ns;
   entry->in_flight = true;
   entry->awaited = true;
   const int64_t want = std::max({entry->units, entry->units_before, kMinShareUnits});
-  return {.holder = options_.holder,
-          .number = entry->number,
-          .since_us = entry->since_us,
-          .applied = entry->applied,
-          .left = entry->left,
-          .want = std::min(want, terms.burst),
-          .term_us = options_.term_ns / kNsPerUs};
+  return RefillRequest{.holder = options_.holder,
+                       .number = entry->number,
+                       .since_us = entry->since_us,
+                       .applied = entry->applied,
+                       .left = entry->left,
+                       .want = std::min(want, terms.burst),
+                       .term_us = options_.term_ns / kNsPerUs};
 }
 
 void LeaseBook::Apply(Key128 key, const Grant& grant, int64_t now_ns) {
@@ -174,6 +175,10 @@ void LeaseBook::Failed(Key128 key, int64_t number, int64_t now_ns) {
   if (entry == nullptr || number != entry->number || !entry->in_flight) return;
   entry->in_flight = false;
   entry->next_ask_ns = now_ns + options_.horizon_ns / 16;
+}
+
+void LeaseBook::Drop(Key128 key) {
+  if (Entry* entry = Find(key); entry != nullptr) Void(entry, entry->fence);
 }
 
 bool LeaseBook::Idle(const Entry& entry, int64_t now_ns) const {

@@ -3,12 +3,14 @@
 //
 //   LeaseBook book({.holder = random});
 //   LeaseBook::Answer answer = book.Spend(key, terms, cost, now_ns);
-//   if (answer.ask) Send(book.Ask(key, terms, now_ns));        // Prefetch: nobody waits for it.
-//   if (answer.spent) return Admitted();                       // No round trip.
-//   ...decide on the store (Take, lease_counter.h)...          // Cold, small, or run dry.
-//   on reply:  book.Apply(key, grant, now_ns);    on failure: book.Failed(key, number, now_ns);
-//   each tick: book.Sweep(now_ns, 256, [&](Key128 key, const GiveBackRequest& back) { Send(back);
-//   }); shutdown:  book.GiveBackAll(now_ns, ...the same...);
+//   if (answer.ask) Send(book.Ask(key, terms, now_ns));  // Prefetch: nobody waits for it.
+//   if (answer.spent) return Admitted();                 // No round trip.
+//   ... decide on the store: Take, lease_counter.h ...   // Cold, small, or run dry.
+//
+//   book.Apply(key, grant, now_ns);          // A reply.
+//   book.Failed(key, number, now_ns);        // None came in time.
+//   book.Sweep(now_ns, 256, send_back);      // Every few milliseconds.
+//   book.GiveBackAll(now_ns, send_back);     // Shutdown, or a policy that changes.
 //
 // Invariants, on which the bounds of lease_counter.h rest:
 //   1. A unit is spent at most once, and only before the send time of the request that last
@@ -80,12 +82,16 @@ class LeaseBook {
   // out, the units are lost instead: the store has been told that they are spent.
   void Undo(Key128 key, const LeaseTerms& terms, int64_t cost, const Answer& paid, int64_t now_ns);
 
-  // The request to send now; its number matches the reply. REQUIRES: Spend said `ask`.
-  RefillRequest Ask(Key128 key, const LeaseTerms& terms, int64_t now_ns);
+  // The request to send after Spend said `ask`, at once or with others at the end of the tick; its
+  // number matches the reply. Nothing: the key has been asked for meanwhile, or its entry is gone.
+  std::optional<RefillRequest> Ask(Key128 key, const LeaseTerms& terms, int64_t now_ns);
   // The reply, however late. One that was overtaken by a later message is ignored.
   void Apply(Key128 key, const Grant& grant, int64_t now_ns);
   // The request will not be answered, or its answer was unreadable. A reply may come all the same.
   void Failed(Key128 key, int64_t number, int64_t now_ns);
+
+  // Forgets what is held of a key, for a counter that was reset: neither spent nor given back.
+  void Drop(Key128 key);
 
   // Visits the next `entries` of the table and gives back leases that nobody has used for half a
   // horizon, or that run out soon unused: call visit(Key128, const GiveBackRequest&) and send it.

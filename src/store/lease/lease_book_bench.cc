@@ -26,7 +26,7 @@ void SpendFromLease(benchmark::State& state) {
   const auto keys = static_cast<uint64_t>(state.range(0));
   for (uint64_t i = 0; i < keys; ++i) {
     for (int call = 0; call < 10; ++call) book.Spend(KeyAt(i), terms, 1, 0);
-    const RefillRequest request = book.Ask(KeyAt(i), terms, 0);
+    const RefillRequest request = *book.Ask(KeyAt(i), terms, 0);
     book.Apply(KeyAt(i),
                {.number = request.number,
                 .since_us = 1,

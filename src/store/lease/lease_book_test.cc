@@ -46,7 +46,7 @@ class LeaseBookTest : public testing::Test {
   // Calls until the book asks.
   RefillRequest Warm(int64_t now_ns, Key128 key = kKey) {
     for (int i = 0; i < 100; ++i) {
-      if (book_.Spend(key, terms_, 1, now_ns).ask) return book_.Ask(key, terms_, now_ns);
+      if (book_.Spend(key, terms_, 1, now_ns).ask) return *book_.Ask(key, terms_, now_ns);
     }
     ADD_FAILURE() << "never asks";
     return {};
@@ -117,7 +117,7 @@ TEST_F(LeaseBookTest, AsksAtLowWaterAndReportsWhatIsLeft) {
   const RefillRequest first = Lease(10, 0);
   EXPECT_FALSE(book_.Spend(kKey, terms_, 5, 0).ask);  // Half is left.
   EXPECT_TRUE(book_.Spend(kKey, terms_, 1, 0).ask);
-  const RefillRequest second = book_.Ask(kKey, terms_, 10 * kMs);
+  const RefillRequest second = *book_.Ask(kKey, terms_, 10 * kMs);
   EXPECT_EQ(second.left, 4);
   EXPECT_EQ(second.since_us, kSince);
   EXPECT_EQ(second.applied, first.number);
@@ -139,7 +139,7 @@ TEST_F(LeaseBookTest, AsksForMoreWhenTheRateGrows) {
   for (int i = 0; i < 20; ++i) book_.Spend(kKey, terms_, 100, 0);  // Decided on the store.
   EXPECT_FALSE(book_.Spend(kKey, terms_, 0, 249 * kMs).ask);
   EXPECT_TRUE(book_.Spend(kKey, terms_, 0, 250 * kMs).ask);
-  EXPECT_EQ(book_.Ask(kKey, terms_, 250 * kMs).want, 1000);  // No more than the burst.
+  EXPECT_EQ(book_.Ask(kKey, terms_, 250 * kMs)->want, 1000);  // No more than the burst.
 }
 
 TEST_F(LeaseBookTest, ALateGrantCountsUntilAnotherMessageWasSent) {
@@ -151,9 +151,9 @@ TEST_F(LeaseBookTest, ALateGrantCountsUntilAnotherMessageWasSent) {
   EXPECT_EQ(Left(500 * kMs), 10);
 
   for (int i = 0; i < 6; ++i) book_.Spend(kKey, terms_, 1, 500 * kMs);
-  const RefillRequest second = book_.Ask(kKey, terms_, 500 * kMs);
+  const RefillRequest second = *book_.Ask(kKey, terms_, 500 * kMs);
   book_.Failed(kKey, second.number, 700 * kMs);
-  const RefillRequest third = book_.Ask(kKey, terms_, 800 * kMs);
+  const RefillRequest third = *book_.Ask(kKey, terms_, 800 * kMs);
   EXPECT_EQ(third.applied, first.number);
   book_.Apply(kKey, Granted(second, 6, 10), 810 * kMs);  // Overtaken: the store takes it back.
   EXPECT_EQ(Left(810 * kMs), 4);
@@ -171,7 +171,7 @@ TEST_F(LeaseBookTest, AGrantThatComesAfterItsTimeIsNotTaken) {
 TEST_F(LeaseBookTest, AnotherRegistrationVoidsWhatWasHeld) {
   Lease(10, 0);
   for (int i = 0; i < 6; ++i) book_.Spend(kKey, terms_, 1, 0);
-  const RefillRequest second = book_.Ask(kKey, terms_, 0);
+  const RefillRequest second = *book_.Ask(kKey, terms_, 0);
   Grant grant = Granted(second, 3, 10);
   grant.since_us = kSince + 1;
   book_.Apply(kKey, grant, 10 * kMs);
@@ -181,7 +181,7 @@ TEST_F(LeaseBookTest, AnotherRegistrationVoidsWhatWasHeld) {
 TEST_F(LeaseBookTest, ARefusalKeepsWhatIsHeldAndWaits) {
   Lease(10, 0);
   for (int i = 0; i < 6; ++i) book_.Spend(kKey, terms_, 1, 0);
-  const RefillRequest second = book_.Ask(kKey, terms_, 0);
+  const RefillRequest second = *book_.Ask(kKey, terms_, 0);
   book_.Apply(kKey,
               {.status = GrantStatus::kDraining, .number = second.number, .retry_us = 500'000}, 0);
   EXPECT_EQ(Left(1900 * kMs - 1), 4);  // As long as before, no longer.
@@ -279,6 +279,23 @@ TEST_F(LeaseBookTest, WhereEveryEntryHoldsANewcomerIsExact) {
   EXPECT_TRUE(book_.Spend({3, 0}, terms_, 10, 0).spent);
   const RefillRequest request = Warm(0, {9, 0});
   EXPECT_EQ(request.applied, request.number - 1);  // Whatever this key had before is closed.
+}
+
+TEST_F(LeaseBookTest, AskedTwiceInATickItSendsOneRequest) {
+  Lease(10, 0);
+  for (int i = 0; i < 8; ++i) book_.Spend(kKey, terms_, 1, 0);
+  EXPECT_TRUE(book_.Ask(kKey, terms_, 0));
+  EXPECT_FALSE(book_.Ask(kKey, terms_, 0));
+  EXPECT_FALSE(book_.Ask({5, 5}, terms_, 0));
+  EXPECT_FALSE(book_.Ask(kKey, Terms(2000), 0));
+}
+
+TEST_F(LeaseBookTest, ADroppedKeyIsNeitherSpentNorGivenBack) {
+  const RefillRequest first = Lease(10, 0);
+  book_.Drop(kKey);
+  EXPECT_FALSE(book_.Spend(kKey, terms_, 1, 0).spent);
+  EXPECT_TRUE(GiveBackAll(0).empty());
+  EXPECT_EQ(Warm(0).applied, first.number);
 }
 
 TEST_F(LeaseBookTest, TellsWhatIsKnownOfTheWhole) {

@@ -19,6 +19,9 @@
 // a second ahead of it is healed without forgiving a unit. A denial changes nothing, save that a
 // cost which only the reserve keeps out sends the holders home (see Take).
 //
+// Two definitions of one limit (a rollout) share the state and keep what is used: while both are in
+// use at most the larger capacity + the faster rate * t are spent in any interval.
+//
 // Bounds when the store itself fails: a failover gives back at most what the writes it lost had
 // taken from `available`; the loss of everything at most B. A store's clock that jumps forward by j
 // gives back r*j, and at most B/2 more when j exceeds the margin that nodes keep.
