@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from fake_clock import FakeClock
+from redis_servers import FLAVOURS, RedisServer
 from servers import BINARY, Process, Upstream, Weir, make_config
 
 STARTED = pytest.StashKey[list[Process]]()
@@ -74,6 +75,35 @@ def start_upstream(started):
         server = Upstream(*options)
         started.append(server)
         return server
+
+    return start
+
+
+@pytest.fixture
+def start_redis(tmp_path_factory, started):
+    """start_redis("redis" or "valkey", *options) -> RedisServer"""
+
+    def start(flavour="redis", *options, **settings):
+        server = RedisServer(flavour, tmp_path_factory.mktemp(flavour), *options, **settings)
+        started.append(server)
+        return server
+
+    return start
+
+
+@pytest.fixture(params=FLAVOURS)
+def shared_store(request, start_redis):
+    """A server of each kind in turn."""
+    return start_redis(request.param)
+
+
+@pytest.fixture
+def start_node(start_weir):
+    """start_node(server, limits, **sections) -> Weir, one of the nodes that share their limits through `server`."""
+
+    def start(server, limits, store=None, **sections):
+        settings = {"kind": "redis", "url": server.url, "timeout": "500ms", **(store or {})}
+        return start_weir(limits, store=settings, identity={"secret": "tests-share-this-secret"}, **sections)
 
     return start
 

@@ -10,6 +10,11 @@ LIBRARIES = [
 ]
 
 
+def shifted_clock(seconds):
+    """The environment of a server whose clock goes so many seconds ahead."""
+    return {"LD_PRELOAD": str(LIBRARIES[0]), "FAKETIME": f"{seconds:+}s", "DONT_FAKE_MONOTONIC": "1"}
+
+
 class FakeClock:
     def __init__(self, path):
         self._path = Path(path)

@@ -25,6 +25,12 @@ Result<std::unique_ptr<Shard>> Shard::Create(const ShardOptions& options, size_t
     store.metrics = &options.engine->metrics();
     store.shard = index;
     store.client.seed = options.node->id + index;
+    store.client.on_notice = [self = shard.get()](std::string_view sentence) {
+      const std::optional<int64_t> held = self->store_notices_.Open(self->loop_->now_ns());
+      if (!held) return;
+      self->options_.logger->Log(LogLevel::kWarn, "store",
+                                 {{"notice", sentence}, {"suppressed", *held}});
+    };
     shard->shared_store_ = std::make_unique<shared_store::RedisStore>(std::move(store));
   }
   shard->worker_ =

@@ -97,6 +97,7 @@ class Shard {
   const size_t index_;
   net::DrainFlag drain_;
   std::atomic<int> reported_calls_{0};
+  WarningGate store_notices_;
   // Declared so that they go in the right order: listeners, then the gateway and the loop with its
   // tasks, then what the tasks use. (The shared store lets go of its sockets before all of them.)
   std::unique_ptr<shared_store::RedisStore> shared_store_;

@@ -42,6 +42,7 @@ class NearStore final : public store::SharedStore {
       renewed = memory->Renew(*charge.meter, charge.key, charge.receipt, ttl_ns, now) && renewed;
     co_return renewed;
   }
+  void OnPolicy() override { ++policies; }
   Task<bool> Reset(std::span<const store::SharedCharge> charges) override {
     for (const store::SharedCharge& charge : charges) memory->Reset(*charge.meter, charge.key);
     co_return !away;
@@ -52,6 +53,7 @@ class NearStore final : public store::SharedStore {
   std::vector<size_t> unknown;
   std::vector<store::SharedTerms> last_terms;
   int settled = 0;
+  int policies = 0;
   bool away = false;
 };
 
@@ -145,7 +147,9 @@ TEST(SharedDecide, AnswersAsTheEmbeddedStoreDoes) {
       const auto two = Now(release ? shared.worker->ReleaseShared(second, shared.now())
                                    : shared.worker->SettleShared(second, actual, shared.now()));
       ASSERT_EQ(one.has_value(), two.has_value());
-      if (one) ASSERT_EQ(*one, *two);
+      if (one) {
+        ASSERT_EQ(*one, *two);
+      }
       continue;
     }
     const char* const client = clients[random() % 2];
@@ -162,7 +166,9 @@ TEST(SharedDecide, AnswersAsTheEmbeddedStoreDoes) {
     ASSERT_EQ(Shown(**finished), Shown(expected)) << "step " << i;
     ASSERT_EQ((*finished)->reservation.has_value(), expected.reservation.has_value());
     if (expected.reservation) open.push_back({*expected.reservation, *(*finished)->reservation});
-    if (expected.allowed) ASSERT_EQ((*finished)->source, Source::kRedis);
+    if (expected.allowed) {
+      ASSERT_EQ((*finished)->source, Source::kRedis);
+    }
     denied += expected.allowed ? 0 : 1;
   }
   EXPECT_GT(denied, 500);
@@ -190,7 +196,9 @@ TEST(SharedDecide, ManyDecisionsMayBeUnderWayWhileThePolicyChanges) {
                   ->Reload(LoadPolicy(std::string(kShared) +
                                       "limits: [{name: new, per: [client], rate: 9/min}]"))
                   .has_value());
+  const int before = shared.store.policies;
   shared.worker->policy();
+  EXPECT_EQ(shared.store.policies, before + 1);
   std::vector<std::string> answers;
   for (const DecisionPtr& decision : decisions) {
     const auto finished = Now(shared.worker->Finish(*decision, shared.now()));

@@ -67,6 +67,7 @@ void Worker::Refresh() {
     previous = std::exchange(bound_, engine.bound);
   }
   scratch_->decision.FitTo(std::max<size_t>(bound_->limits.size(), 1));
+  if (waits()) shared_->OnPolicy();
 }
 
 const policy::Policy& Worker::policy() {

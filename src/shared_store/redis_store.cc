@@ -89,10 +89,10 @@ bool RedisStore::DeniedAlready(std::span<const Charge> charges, std::span<const 
   for (const size_t i : shared) {
     const Charge& charge = charges[i];
     if (!charge.enforced || charge.cost == 0) continue;
-    const std::optional<int64_t> wait_ns =
-        denials_.Find(charge.key, charge.cost, options_.loop->now_ns());
-    if (!wait_ns) continue;
-    Put(DeniedByCache(*wait_ns), Source::kDenyCache, outcomes[i]);
+    const auto denial = denials_.Find(charge.key, charge.cost, options_.loop->now_ns());
+    // A larger cost is denied as well, and only the store knows for how long.
+    if (!denial || denial->cost != charge.cost) continue;
+    Put(DeniedByCache(denial->wait_ns), Source::kDenyCache, outcomes[i]);
     denied = true;
   }
   return denied;

@@ -64,8 +64,7 @@ class RedisStore final : public store::SharedStore {
   Task<bool> Renew(std::span<const SharedCharge> charges, int64_t ttl_ns, core::Now now) override;
   Task<bool> Reset(std::span<const SharedCharge> charges) override;
 
-  // A new policy runs: what was learnt of denials no longer holds.
-  void OnPolicy() { denials_.DropAll(); }
+  void OnPolicy() override { denials_.DropAll(); }
   // Lets go of the sockets and of whoever waits for them. Nothing may be asked afterwards.
   void Disconnect();
 

@@ -73,6 +73,9 @@ class SharedStore {
   virtual Task<bool> Renew(std::span<const SharedCharge> charges, int64_t ttl_ns,
                            core::Now now) = 0;
 
+  // A new policy runs: what was learnt of denials under the one before no longer holds.
+  virtual void OnPolicy() = 0;
+
   // Forgets the counters, here and on the store. False: the store is away.
   virtual Task<bool> Reset(std::span<const SharedCharge> charges) = 0;
 };

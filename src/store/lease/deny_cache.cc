@@ -22,6 +22,10 @@ void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_aft
       retry_after_ns == core::kNever ? longest_ns : std::min(retry_after_ns, longest_ns);
   if (lasts_ns <= 0 || cost <= 0) return;
   const int64_t until_ns = sent_ns + lasts_ns;
+  const int64_t ends_ns =
+      retry_after_ns == core::kNever || retry_after_ns > kForeverNs - std::max<int64_t>(sent_ns, 0)
+          ? kForeverNs
+          : sent_ns + retry_after_ns;
   Slot* victim = nullptr;
   for (Slot *slot = &slots_[SetOf(key)], *end = slot + kWays; slot != end; ++slot) {
     if (Holds(*slot, key)) {
@@ -29,7 +33,7 @@ void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_aft
       // has run out is true of nothing.
       if (slot->until_ns > sent_ns && slot->cost <= cost && slot->until_ns >= until_ns) return;
       if (slot->until_ns > sent_ns && slot->cost < cost) return;
-      *slot = {key, cost, until_ns, generation_};
+      *slot = {key, cost, until_ns, ends_ns, generation_};
       return;
     }
     const auto ends = [&](const Slot& it) {
@@ -37,14 +41,14 @@ void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_aft
     };
     if (victim == nullptr || ends(*slot) < ends(*victim)) victim = slot;
   }
-  *victim = {key, cost, until_ns, generation_};
+  *victim = {key, cost, until_ns, ends_ns, generation_};
 }
 
-std::optional<int64_t> DenyCache::Find(Key128 key, int64_t cost, int64_t now_ns) const {
+std::optional<DenyCache::Denial> DenyCache::Find(Key128 key, int64_t cost, int64_t now_ns) const {
   for (const Slot *slot = &slots_[SetOf(key)], *end = slot + kWays; slot != end; ++slot) {
     if (!Holds(*slot, key)) continue;
     if (cost < slot->cost || cost <= 0 || slot->until_ns <= now_ns) return std::nullopt;
-    return slot->until_ns - now_ns;
+    return Denial{slot->cost, slot->ends_ns == kForeverNs ? core::kNever : slot->ends_ns - now_ns};
   }
   return std::nullopt;
 }

@@ -11,8 +11,7 @@
 //
 //   DenyCache cache({.slots = 65536});
 //   cache.Put(key, /*cost=*/5, sent_ns, retry_after_ns, /*reservations=*/false);
-//   if (std::optional<int64_t> wait_ns = cache.Find(key, cost, now_ns)) ...   // Denied for so
-//   long.
+//   if (auto denial = cache.Find(key, cost, now_ns)) ...      // Denied for denial->wait_ns.
 //
 // A fixed number of slots, four to a set; a newcomer replaces the entry of its set that ends first.
 // All operations are O(1) and none allocates after construction.
@@ -21,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -33,7 +33,7 @@ using base::Key128;
 class DenyCache {
  public:
   struct Options {
-    size_t slots = 65536;  // Rounded up to a power of two, at least 4. 40 bytes each.
+    size_t slots = 65536;  // Rounded up to a power of two, at least 4. 48 bytes each.
     int64_t max_ns = 1'000'000'000;
     int64_t reserved_max_ns = 100'000'000;
   };
@@ -45,19 +45,26 @@ class DenyCache {
   // back out of turn (reservations, leases).
   void Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_after_ns, bool reservations);
 
-  // How long `cost` stays denied, as far as is known: above 0. Nothing: ask the store. The caller
-  // may announce the wait, and more if it knows more.
-  std::optional<int64_t> Find(Key128 key, int64_t cost, int64_t now_ns) const;
+  struct Denial {
+    int64_t cost = 0;     // That was denied, at most the one that is asked about.
+    int64_t wait_ns = 0;  // Until that cost passes, above 0, as the store said, however long it is
+                          // believed; core::kNever. A larger cost waits for longer.
+    friend bool operator==(const Denial&, const Denial&) = default;
+  };
+  // What is known to deny `cost`. Nothing: ask the store.
+  std::optional<Denial> Find(Key128 key, int64_t cost, int64_t now_ns) const;
 
   void Drop(Key128 key);
   void DropAll() { ++generation_; }
 
  private:
   static constexpr size_t kWays = 4;
+  static constexpr int64_t kForeverNs = std::numeric_limits<int64_t>::max();
   struct Slot {
     Key128 key;
     int64_t cost = 0;
-    int64_t until_ns = 0;
+    int64_t until_ns = 0;  // So long it is believed.
+    int64_t ends_ns = 0;   // So long the store said it would last; kForeverNs.
     uint64_t generation = 0;
   };
 
