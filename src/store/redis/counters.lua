@@ -19,11 +19,11 @@ local now = time[1] * 1000000 + time[2]
 --   10, 11  parallel; limit 0
 local floor, ceil = math.floor, math.ceil
 local read, write = struct.unpack, struct.pack
-local call = redis.call
+local call, text = redis.call, string.format
 local values = nil -- The states as the server has them; false where there is none.
 
 -- A state further ahead than this can only be a fault of a clock: it is brought back to now, and what
--- was used stays used.
+-- was used stays used. It is written at once, or time would stand still for it.
 local AHEAD_MAX = 1000000
 
 -- The end of the calendar window that holds now, or nothing when the caller did not send it.
@@ -88,8 +88,12 @@ local function Counters()
     local q = m[4]
     local whole, rest = MulDiv(u, m[3], q)
     local more, part = MulDiv(r, 1, q)
-    if part > q - rest then return whole + more + 2 end
-    return whole + more + (rest + part > 0 and 1 or 0)
+    if part > q - rest then
+      more = more + 2
+    elseif part + rest > 0 then
+      more = more + 1
+    end
+    return Min(whole + more, MOST)
   end
 
   -- The level after `elapsed` microseconds, which are below 0 when the clock has gone back a little.
@@ -129,7 +133,7 @@ local function Counters()
         else
           written, s.u, s.r = read('>I7I7I7', v, at)
         end
-        if written > now + AHEAD_MAX then written = now end
+        if written > now + AHEAD_MAX then written, s.carried = now, true end
         s.u, s.r = Age(s.u, s.r, now - written, m)
         return s
       end,
@@ -150,10 +154,11 @@ local function Counters()
       FromUsed = function(_, used) return {u = used, r = 0} end,
       Overrun = function(_, s, units) s.u = Min(s.u + units, MOST) end,
       Save = function(m, s)
-        if s.u == 0 and s.r == 0 then return nil, 0 end
         local ttl = Micros(s.u, s.r, m)
-        if m[1] % 2 == 0 then return write('>I7I7I7', now, s.u, s.r), ttl end
-        return write('>I7I7', now, Min(s.u * m[3] + s.r, 4503599627370496)), ttl
+        if m[1] % 2 == 0 or s.u * m[3] > 4503599627370496 then
+          return write('>I7I7I7', now, s.u, s.r), ttl, char(byte(m[2]) + m[1] % 2) .. sub(m[2], 2)
+        end
+        return write('>I7I7', now, s.u * m[3] + s.r), ttl
       end,
     }
   end
@@ -186,7 +191,7 @@ local function Counters()
         end
         if s.ends < ends then return {ends = ends, count = 0} end
         local begins = m[1] == 5 and s.ends - m[3] or ends
-        if s.ends > ends and begins > now + AHEAD_MAX then s.ends = ends end
+        if s.ends > ends and begins > now + AHEAD_MAX then s.ends, s.carried = ends, true end
         return s
       end,
       Test = Test,
@@ -205,8 +210,7 @@ local function Counters()
       -- Until a charge under this meter counts no more, at most.
       Span = function(_, s) return s.ends - now end,
       Save = function(_, s)
-        if s.count == 0 then return nil, 0 end
-        return write('>I7I7', s.ends, s.count), s.ends - now
+        return write('>I7I7', s.ends, s.count), s.count > 0 and s.ends - now or 0
       end,
     }
   end
@@ -224,7 +228,6 @@ local function Counters()
     end
     local function Save(m, s)
       local _, ttl = Describe(m, s)
-      if ttl == 0 then return nil, 0 end
       return write('>I7I7I7', s.starts, s.current, s.previous), ttl
     end
     return {
@@ -237,7 +240,7 @@ local function Counters()
           return {starts = starts, current = 0,
                   previous = s.starts + m[3] == starts and s.current or 0}
         end
-        if s.starts > now + AHEAD_MAX then s.starts = starts end
+        if s.starts > now + AHEAD_MAX then s.starts, s.carried = starts, true end
         return s
       end,
       Test = function(m, s, n)
@@ -333,6 +336,7 @@ local function Counters()
           local total = Total(s)
           s = Fresh(m)
           s.counts[s.index % size + 1] = total
+          s.carried = true
         end
         return s
       end,
@@ -366,7 +370,6 @@ local function Counters()
       Span = function(m, s) return LeavesAfter(m, s.index) end,
       Save = function(m, s)
         local ttl = Waits(m, s, 0)
-        if ttl == 0 then return nil, 0 end
         return write('>I7' .. string.rep('I7', m[5]), s.index, unpack(s.counts)), ttl
       end,
     }
@@ -396,13 +399,14 @@ local function Counters()
     end
     local function Reset(m, s) return s.total > 0 and s.at + m[3] - now or 0 end
     return {
+      Prune = Prune,
       Fresh = function() return {total = 0, at = 0, units = 0, runs = '', head = 1} end,
       Parse = function(m, v, at)
         local s = {head = 1}
         local first
         s.total, s.at, s.units, first = read('>I7I7I7', v, at)
         s.runs = sub(v, first)
-        if s.at > now + AHEAD_MAX then s.at, s.units, s.runs = now, s.total, '' end
+        if s.at > now + AHEAD_MAX then s.at, s.units, s.runs, s.carried = now, s.total, '', true end
         Prune(m, s)
         return s
       end,
@@ -457,7 +461,6 @@ local function Counters()
         if units > 0 then Append(s, units) end
       end,
       Save = function(m, s)
-        if s.total == 0 then return nil, 0 end
         return write('>I7I7I7', s.total, s.at, s.units) .. sub(s.runs, s.head), Reset(m, s)
       end,
     }
@@ -509,8 +512,7 @@ local function Counters()
         return at ~= nil
       end,
       Save = function(_, s)
-        if #s == 0 then return nil, 0 end
-        local parts, last = {}, now + 1
+        local parts, last = {}, now
         for i = 1, #s do
           parts[i] = write('>c8I7I7', s[i].id, s[i].units, s[i].ends)
           last = Max(last, s[i].ends)
@@ -557,6 +559,12 @@ local function Counters()
     return {form, char(form) .. sub(v, 2, 22), a, b, c, c}, past, 51
   end
 
+  -- Of one rate: a bucket's debt may be too large for its own form, and is kept in the wide one.
+  local function IsSame(from, m)
+    return from[2] == m[2] or
+           (m[1] <= 4 and from[1] == m[1] + m[1] % 2 and sub(from[2], 2) == sub(m[2], 2))
+  end
+
   -- The used units of `old` under another rate, from now on: with what a settle has to know of it.
   local function Carry(from, old, m, x)
     local family = FAMILIES[m[1]]
@@ -571,18 +579,17 @@ local function Counters()
         u, r = u + 1, 0
       end
       local p, q = from[3], from[4]
-      if (u > 0 or r > 0) and (IsFaster(p, q, m[3], m[4]) or IsFaster(m[3], m[4], p, q)) then
+      if (u > 0 or r > 0 or past) and (IsFaster(p, q, m[3], m[4]) or IsFaster(m[3], m[4], p, q)) then
         local ends = now + Micros(Max(old.u, from[5]), old.r, from)
         if past and not IsFaster(p, q, past[3], past[4]) then p, q = past[3], past[4] end
         past = {now, past and Max(past[2], ends) or ends, p, q}
       end
       return {u = u, r = r, past = past}
     end
-    if family >= 4 then return old end -- Logged units and leases are the same under any limit.
     local kind = Kind(from[1])
     local used = kind.Used(from, old)
-    if used == 0 then return Kind(m[1]).Fresh(m, x) end
     local s = Kind(m[1]).FromUsed(m, used, x)
+    if used == 0 and not old.past then return s end
     local ends = now + kind.Span(from, old)
     s.past = {now, old.past and Max(old.past[2], ends) or ends, 0, 0}
     return s
@@ -590,20 +597,21 @@ local function Counters()
 
   local counters = {MulDiv = MulDiv, Age = Age, FromTicks = FromTicks, IsFaster = IsFaster, Kind = Kind}
 
-  -- The state v (or false) under meter m. `carried`: it was written under another rate, and has to be
-  -- written again: from now on it changes at the new rate.
+  -- The state v (or false) under meter m. `carried`: it was written under another rate, or by a clock
+  -- that was ahead, and has to be written again: from now on it changes at this rate.
   function counters.Load(m, v, x)
     local kind = Kind(m[1])
     if not v or m[1] == 11 then return kind.Fresh(m, x) end
     local from, past, at = Head(v)
     if not from or FAMILIES[from[1]] ~= FAMILIES[m[1]] then return kind.Fresh(m, x) end
-    if from[2] == m[2] then
-      local s = kind.Parse(m, v, at, x)
+    if IsSame(from, m) then
+      local s = kind.Parse(from[1] == m[1] and m or from, v, at, x)
       s.past = past
       return s
     end
-    if FAMILIES[m[1]] >= 4 then
-      local s = kind.Parse(m, v, at, x)
+    if FAMILIES[m[1]] >= 4 then -- Logged units and leases are the same under any limit.
+      local s = kind.Parse(from, v, at)
+      if kind.Prune then kind.Prune(m, s) end
       s.carried = true
       return s
     end
@@ -620,23 +628,25 @@ local function Counters()
     local from, past, at
     if v then from, past, at = Head(v) end
     if not from or FAMILIES[from[1]] ~= FAMILIES[m[1]] then return m, nil end
-    if from[2] == m[2] then from = m else x = nil end
-    local s = Kind(from[1]).Parse(from, v, at, x)
+    local same = IsSame(from, m)
+    if same and from[1] == m[1] then from = m end
+    local s = Kind(from[1]).Parse(from, v, at, same and x or nil)
     if not s then return m, nil end
     s.past = past
-    return from, s
+    return same and m or from, s
   end
 
-  -- The state as a string, or nil when nothing is used, and how long it has to last, in ms: one more
+  -- The state as a string, or nil when there is nothing to remember, and how long it has to last, in ms: one more
   -- than the time rounded up, since the server counts from when the script began.
   function counters.Save(m, s)
-    local own, ttl = Kind(m[1]).Save(m, s)
-    if not own then return nil, 0 end
-    local head, past = m[2], s.past
+    local own, ttl, head = Kind(m[1]).Save(m, s)
+    local past = s.past
+    head = head or m[2]
     if past and past[2] > now then
       head = char(byte(head) + 128) .. sub(head, 2) .. write('>I7I7I7I7', unpack(past))
       ttl = Max(ttl, past[2] - now)
     end
+    if ttl == 0 then return nil, 0 end
     return head .. own, ceil(ttl / 1000) + 1
   end
 
@@ -644,7 +654,7 @@ local function Counters()
   function counters.Store(k, m, s)
     local v, ms = counters.Save(m, s)
     if v then
-      call('SET', KEYS[k], v, 'PX', ms + spare_ms)
+      call('SET', KEYS[k], v, 'PX', text('%d', ms + spare_ms))
     elseif values[k] then
       call('DEL', KEYS[k])
     end

@@ -7,7 +7,8 @@
 --    1 allowed, remaining, reset_after
 --    2 charged, remaining, reset_after, where it stands (two numbers for forms 2 and 4)}
 -- Waits are in microseconds; -1: never, or not known. Nothing is written before all is decided, and
--- each counter is written once. A denial writes nothing but what a changed rate has carried over.
+-- each counter is written once. A denial writes nothing but what a changed rate has carried over
+-- and what a clock that was ahead has left.
 local argument = cmsgpack.unpack(ARGV[1])
 local meters = argument[1]
 if IsStale(meters) then return cmsgpack.pack({-now}) end
@@ -68,8 +69,7 @@ while i <= last do
           level = 0
         elseif #v == 36 then
           local descriptor, at, ticks = read('>c22I7I7', v)
-          if descriptor == m[2] then
-            if at > now + AHEAD_MAX then at = now end
+          if descriptor == m[2] and at <= now + AHEAD_MAX then
             level = ticks - (now - at) * m[4]
             if level < 0 then level = 0 end
           end
@@ -155,7 +155,7 @@ for c = 1, changes do
   local m, level = meters[under[k]], levels[k]
   if level then
     call('SET', KEYS[k], write('>c22I7I7', m[2], now, level), 'PX',
-         ceil(level / m[4] / 1000) + 1 + spare_ms)
+         text('%d', ceil(level / m[4] / 1000) + 1 + spare_ms))
   else
     counters.Store(k, m, states[k])
   end

@@ -13,10 +13,9 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kWholeMax = int64_t{1}
                               << 53;  // The largest whole number that a double is sure of.
 
-// Bounds under which a level in ticks is exact in one double, with room for debt of four times the
-// capacity and more. A tick is the same fraction of a nanosecond as TickBucket's where that leaves
-// ample room, so that what two rates carry over rounds alike; else it is larger.
-constexpr int64_t kFineTauMax = int64_t{1} << 44;
+// Bounds under which a level in ticks is exact in one double; a debt beyond it is kept in the wide
+// form. A tick is the same fraction of a nanosecond as TickBucket's where that fits, so that what
+// two rates carry over rounds alike; else it is larger.
 constexpr int64_t kTauMax = int64_t{1} << 50;
 constexpr int64_t kTicksPerUsMax = int64_t{1} << 31;
 
@@ -24,19 +23,18 @@ std::optional<MeterCode> BucketCode(const Rate& rate) {
   const bool tick = core::TickBucket::Fit(rate).has_value();
   const int64_t period_ns = rate.period.count();
   MeterCode code{.c = rate.burst, .limit = rate.burst};
-  const auto fits = [&](core::Int128 thousands, int64_t divisor, core::Int128 tau_max) {
-    const core::Int128 ticks_per_us = thousands / divisor;
+  const auto fits = [&](int64_t divisor) {
+    const core::Int128 ticks_per_us = core::Int128{rate.units} * 1000 / divisor;
     code.a = period_ns / divisor;
     code.b = core::Clamp64(ticks_per_us);
     const core::Int128 tau = core::Int128{code.a} * rate.burst;
     code.tau = core::Clamp64(tau);
-    return tau <= tau_max && ticks_per_us <= kTicksPerUsMax;
+    return tau <= kTauMax && ticks_per_us <= kTicksPerUsMax;
   };
-  const core::Int128 thousands = core::Int128{rate.units} * 1000;
   code.form = tick ? ScriptForm::kTickBucket : ScriptForm::kExactBucket;
-  if (tick && fits(thousands, std::gcd(period_ns, rate.units), kFineTauMax)) return code;
+  if (tick && fits(std::gcd(period_ns, rate.units))) return code;
   // 1000 * 2^53 fits an int64.
-  if (fits(thousands, std::gcd(period_ns, rate.units * 1000), kTauMax)) return code;
+  if (fits(std::gcd(period_ns, rate.units * 1000))) return code;
   code.form = tick ? ScriptForm::kWideTickBucket : ScriptForm::kWideExactBucket;
   code.tau = 0;
   if (code.a > kWholeMax || code.b > kWholeMax) return std::nullopt;

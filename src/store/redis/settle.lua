@@ -7,7 +7,12 @@
 -- done), then 1 or 0 for each item}. The marker keeps the answer, so that a repeat is answered alike.
 local argument = cmsgpack.unpack(ARGV[1])
 local meters, marker = argument[1], argument[2]
-if IsStale(meters) then return cmsgpack.pack({-now}) end
+-- Only a debt may have to open a new window of a calendar.
+for i = 4, #argument, 9 do
+  if argument[i] == 0 and argument[i + 4] > argument[i + 3] and IsStale(meters) then
+    return cmsgpack.pack({-now})
+  end
+end
 if marker > 0 then
   local said = call('GET', KEYS[marker])
   if said then return said end
@@ -66,7 +71,7 @@ local function Settle(k, m, reserved, actual, a, b, at, x)
   if m[1] == 11 then return false end
   local delta = reserved - actual
   if delta == 0 and m[1] ~= 10 then return true end
-  local from, s = counters.Open(m, values[k], x)
+  local from, s = counters.Open(m, values[k], m[1] ~= 6 and x or nil)
   local done
   if m[1] == 10 then
     done = s ~= nil and counters.Kind(10).Release(s, x)
