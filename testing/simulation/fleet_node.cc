@@ -181,6 +181,8 @@ void FleetNode::PutBack(int key, core::Receipt receipt, int64_t cost) {
 void FleetNode::DecideByShare(int key, int64_t cost) {
   if (shares_ == nullptr) return;
   const int64_t nodes = seen_.count();
+  // A denial too brings the counter under the rate of the hour.
+  fewest_nodes_ = fewest_nodes_ == 0 ? nodes : std::min(fewest_nodes_, nodes);
   const Result<NodeShare> share = NodeShare::Of(fleet_->scenario().spec, nodes);
   const NodeShare::Parts parts = share->Split(cost);
   if (!parts.possible) return;
@@ -193,7 +195,6 @@ void FleetNode::DecideByShare(int key, int64_t cost) {
     shares_->Settle(*meter, charge.key, outcome.receipt, parts.charge, parts.charge + parts.debt,
                     now);
   }
-  fewest_nodes_ = fewest_nodes_ == 0 ? nodes : std::min(fewest_nodes_, nodes);
   ++fleet_->report()->local_calls;
   fleet_->Admit(this, Decider::kShare, key, cost, fleet_->now_ns());
 }

@@ -16,8 +16,10 @@
 // Thread safety: plain values; NodesSeen belongs to one thread.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "core/meter.h"
@@ -68,18 +70,26 @@ class NodeRegistry {
   std::vector<Seen> seen_;
 };
 
-// How many nodes a node reckons with: store.nodes if that is set, else the number that the store
-// said last, else 1.
+// How many nodes a node reckons with: store.nodes if that is set, else the most that the store said
+// in its last four answers, else 1. A store that has just lost its list, or whose clock has jumped,
+// counts 1, 2, 3 ... while the others come back; with four heartbeats to an expiry, nobody takes
+// that for the truth.
 class NodesSeen {
  public:
   explicit NodesSeen(int64_t configured = 0) : configured_(configured) {}
 
-  void Answered(int64_t nodes) { last_ = nodes < 1 ? 1 : nodes; }
-  int64_t count() const { return configured_ > 0 ? configured_ : last_; }
+  void Answered(int64_t nodes) {
+    last_[next_] = nodes;
+    next_ = (next_ + 1) % last_.size();
+  }
+  int64_t count() const {
+    return configured_ > 0 ? configured_ : std::max<int64_t>(std::ranges::max(last_), 1);
+  }
 
  private:
   int64_t configured_;
-  int64_t last_ = 1;
+  std::array<int64_t, 4> last_ = {};
+  size_t next_ = 0;
 };
 
 }  // namespace weir::store::lease

@@ -110,12 +110,18 @@ TEST(NodeRegistry, CountsWhoWasThereLately) {
   EXPECT_EQ(registry.Beat(3, 9'000'000, 3'000'000), 1);
 }
 
-TEST(NodesSeen, IsWhatIsConfiguredElseWhatTheStoreSaidLast) {
+TEST(NodesSeen, IsWhatIsConfiguredElseTheMostOfTheLastAnswers) {
   NodesSeen seen;
   EXPECT_EQ(seen.count(), 1);
   seen.Answered(5);
   EXPECT_EQ(seen.count(), 5);
-  seen.Answered(0);
+  for (const int64_t nodes : {1, 2, 3}) {  // The store has lost its list.
+    seen.Answered(nodes);
+    EXPECT_EQ(seen.count(), 5);
+  }
+  seen.Answered(4);  // One node is gone for good.
+  EXPECT_EQ(seen.count(), 4);
+  for (int i = 0; i < 4; ++i) seen.Answered(0);
   EXPECT_EQ(seen.count(), 1);
   NodesSeen fixed(3);
   fixed.Answered(5);
