@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <limits>
 #include <map>
 #include <random>
@@ -52,9 +53,8 @@ class History {
     // Where the memory store drops what has expired whenever it looks, the scripts when they write,
     // and where a counter that is full is forgotten, a clock that goes back tells them apart.
     back_ = Chance(20) && std::ranges::all_of(limits_, [](const Limit& limit) {
-              return limit.spec.rate.units <= 1'000'000 &&
-                     (limit.spec.algorithm == Algorithm::kTokenBucket ||
-                      limit.spec.algorithm == Algorithm::kFixedWindow);
+              return limit.spec.algorithm == Algorithm::kTokenBucket &&
+                     limit.spec.rate.units <= 1'000'000;
             });
   }
 
@@ -227,7 +227,6 @@ class History {
 
   void Decide(std::vector<ScriptStore::Decision>& decisions) {
     const int64_t skew_ns = Pick(-8, 8) * kSec;
-    if (getenv("TR"))
     scripts_.DecideAll(decisions, Now(), skew_ns);
     for (const ScriptStore::Decision& decision : decisions) {
       std::vector<Charge> charges = decision.charges;
@@ -246,11 +245,7 @@ class History {
             << i << Words(decision);
         ASSERT_LE(Apart(outcome.step.retry_after_ns, expected[i].step.retry_after_ns), slack_us)
             << i << Words(decision);
-        if (getenv("TR"))
-          fprintf(stderr, "%ld mode %d key %lx cost %ld enf %d -> %d %d rem %ld reset %ld %s\n",
-                  now_us_, (int)decision.mode, charges[i].key.lo, charges[i].cost,
-                  charges[i].enforced, outcome.step.allowed, outcome.charged,
-                  outcome.step.remaining, outcome.step.reset_after_ns / 1000,
+        Trace("decide", charges[i].key, charges[i].cost, outcome.step.remaining, charges[i].meter);
         Keep(decision.charges[i], outcome, expected[i]);
       }
     }
@@ -312,9 +307,7 @@ class History {
         scripts_.Settle(*held.scripts, held.key, held.scripts_receipt, held.cost, actual, Now());
     const bool expected =
         memory_.Settle(*held.memory, held.key, held.memory_receipt, held.cost, actual, Now());
-    if (getenv("TR"))
-      fprintf(stderr, "%ld settle key %lx %ld->%ld a %ld b %ld at %ld: %d %d\n", now_us_,
-              held.key.lo, held.cost, actual, held.scripts_receipt.a, held.scripts_receipt.b,
+    Trace("settle", held.key, held.cost, actual, held.memory);
     // A counter at full quota may still be known here or there, with nothing to give back; and so
     // may a lease that has expired.
     if (!existed || (parallel && !done)) return;
@@ -375,6 +368,15 @@ class History {
       }
       Decide(one);
     }
+  }
+
+  // WEIR_TRACE=1 tells the history as it goes.
+  void Trace(const char* what, Key128 key, int64_t cost, int64_t result,
+             const core::Meter* meter) const {
+    static const bool on = std::getenv("WEIR_TRACE") != nullptr;
+    if (!on) return;
+    std::cerr << now_us_ << ' ' << what << ' ' << std::hex << key.lo << std::dec << ' ' << cost
+              << " -> " << result << Words(meter->spec(), cost) << '\n';
   }
 
   std::string Words(const ScriptStore::Decision& decision) const {
