@@ -5,7 +5,8 @@
 -- Answer, MessagePack: {now (below 0: stale, nothing was decided), then for each charge
 --    0 denied,  remaining, reset_after, retry_after
 --    1 allowed, remaining, reset_after
---    2 charged, remaining, reset_after, where it stands (two numbers for forms 2 and 4)}
+--    2 charged, remaining, reset_after, where it stands
+--    3 charged, remaining, reset_after, where it stands in two numbers (buckets of a wide form)}
 -- Waits are in microseconds; -1: never, or not known. Nothing is written before all is decided, and
 -- each counter is written once. A denial writes nothing but what a changed rate has carried over
 -- and what a clock that was ahead has left.
@@ -130,7 +131,7 @@ while i <= last do
       if ok and pass and n > 0 and x ~= '' then
         local remaining, reset, a, b = kind.Charge(m, s, n, x)
         Touch(k)
-        out[o + 1], out[o + 2], out[o + 3], out[o + 4] = 2, remaining, reset, a
+        out[o + 1], out[o + 2], out[o + 3], out[o + 4] = b and 3 or 2, remaining, reset, a
         o = o + 4
         if b then
           o = o + 1

@@ -25,6 +25,12 @@ std::unexpected<Error> NotAnAnswer() {
   return MakeError(ErrorCode::kInternal, "the store's answer is not one of Weir's scripts'");
 }
 
+// What became of a charge, as decide.lua says it.
+constexpr int64_t kDenied = 0;
+constexpr int64_t kAllowed = 1;
+constexpr int64_t kCharged = 2;
+constexpr int64_t kChargedWide = 3;
+
 // Microseconds of an answer, where -1 stays "never".
 int64_t WaitNs(int64_t us) { return us < 0 ? core::kNever : us * 1000; }
 
@@ -99,20 +105,20 @@ Result<bool> DecideReply::Next(std::span<const Charge> charges, std::span<Outcom
     const std::optional<int64_t> kind = ReadNumber(text_, at_);
     const std::optional<int64_t> remaining = ReadNumber(text_, at_);
     const std::optional<int64_t> reset_us = ReadNumber(text_, at_);
-    if (!kind || *kind < 0 || *kind > 2 || !remaining || !reset_us) return NotAnAnswer();
+    if (!kind || *kind < 0 || *kind > kChargedWide || !remaining || !reset_us) return NotAnAnswer();
     Outcome outcome;
     outcome.step = {
         .allowed = *kind > 0, .remaining = *remaining, .reset_after_ns = WaitNs(*reset_us)};
-    outcome.charged = *kind == 2;
-    if (*kind != 1) {
+    outcome.charged = *kind >= kCharged;
+    if (*kind != kAllowed) {
       const std::optional<int64_t> number = ReadNumber(text_, at_);
       if (!number) return NotAnAnswer();
-      if (*kind == 0) outcome.step.retry_after_ns = WaitNs(*number);
-      if (*kind == 2) outcome.receipt = {*number, 1, now_us_ * 1000};
+      if (*kind == kDenied) outcome.step.retry_after_ns = WaitNs(*number);
+      if (outcome.charged) outcome.receipt = {*number, 1, now_us_ * 1000};
     }
     if (outcome.charged && charge.meter->form() == core::Form::kParallel) {
       outcome.receipt = {static_cast<int64_t>(charge.lease_id), 1, 0};
-    } else if (outcome.charged && CodeOf(*charge.meter).wide()) {
+    } else if (*kind == kChargedWide) {
       const std::optional<int64_t> part = ReadNumber(text_, at_);
       if (!part) return NotAnAnswer();
       outcome.receipt.b = *part;

@@ -89,10 +89,6 @@ struct MeterCode {
   int64_t tau = 0;  // kTickBucket and kExactBucket.
 
   std::string Descriptor() const;
-  // Two numbers tell where a charge stands.
-  bool wide() const {
-    return form == ScriptForm::kWideTickBucket || form == ScriptForm::kWideExactBucket;
-  }
 };
 MeterCode CodeOf(const core::Meter& meter);
 // Of a spec that Meter::Compile takes; nothing when a number would not be exact.

@@ -117,6 +117,13 @@ TEST_P(ScriptCasesTest, Case23_RefusedCallsProlongNothing) {
   store_.Command({"FLUSHALL"});
   EXPECT_EQ(SecondsAllowed(Meter(Algorithm::kSlidingCounter, 2, seconds(4)), 11),
             (Seconds{0, 1, 6, 8}));
+  // A key whose windows are not shifted.
+  const auto* fixed = Meter(Algorithm::kFixedWindow, 2, seconds(4));
+  Seconds allowed;
+  for (int64_t t = 0; t <= 11; ++t) {
+    if (Take(fixed, t * kSec, 1, {1, 5}).step.allowed) allowed.push_back(t);
+  }
+  EXPECT_EQ(allowed, (Seconds{0, 1, 4, 5, 8, 9}));
 }
 
 TEST_P(ScriptCasesTest, Case26_AMonthInMillisecondsDoesNotWrap) {
@@ -202,7 +209,7 @@ TEST_P(ScriptCasesTest, CalendarWindowsAreTheServersEvenWhenTheNodesClockIsFarOf
   }
 }
 
-TEST_P(ScriptCasesTest, Case74_Case76_TheTtlCoversTheRefillAndNoMore) {
+TEST_P(ScriptCasesTest, Case74_TheTtlCoversTheRefillAndNoMore) {
   EXPECT_TRUE(Take(Bucket(60, minutes(1)), 0).step.allowed);
   EXPECT_GT(store_.TtlMs(kKey), 0);
   EXPECT_LE(store_.TtlMs(kKey), 120'000);
@@ -317,6 +324,22 @@ TEST_P(ScriptCasesTest, ADenialWritesNothing) {
   EXPECT_FALSE(store_.Decide(charges, outcomes, At(kSec), Mode::kCharge));
   EXPECT_EQ(store_.Command({"GET", ScriptStore::KeyOf(kKey)}).text, before);
   EXPECT_EQ(store_.TrackedKeys({}), 1);
+}
+
+TEST_P(ScriptCasesTest, ACallMayBeLarge) {
+  const auto* meter = Bucket(10, hours(1));
+  const auto* window = Meter(Algorithm::kFixedWindow, 3, hours(1));
+  std::vector<ScriptStore::Decision> calls(store::redis::DecideCall::kChargesMax / 2);
+  for (uint64_t i = 0; i < calls.size(); ++i) {
+    calls[i].charges.push_back({.meter = meter, .key = {3, i}});
+    calls[i].charges.push_back({.meter = window, .key = {4, i << 20}});
+  }
+  store_.DecideAll(calls, At(0));
+  for (const auto& call : calls) {
+    ASSERT_TRUE(call.admitted);
+    ASSERT_EQ(call.outcomes[0].step.remaining, 9);
+    ASSERT_EQ(call.outcomes[1].step.remaining, 2);
+  }
 }
 
 // After a failover to a server whose clock is behind: what was used stays used, and no more.

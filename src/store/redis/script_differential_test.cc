@@ -422,7 +422,7 @@ TEST_P(ScriptDifferentialTest, EqualsTheMemoryStoreToTheUnit) {
   const uint64_t first = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1;
   const uint64_t count = wanted != nullptr ? 1
                          : more != nullptr ? std::strtoull(more, nullptr, 10)
-                                           : 300;
+                                           : 120;
   for (uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     SCOPED_TRACE("WEIR_SEED=" + std::to_string(seed));
     try {
