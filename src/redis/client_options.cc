@@ -49,9 +49,9 @@ std::optional<std::string> PercentDecode(std::string_view text) {
 
 std::optional<int> ParseNumber(std::string_view text, int most) {
   int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, bad] = std::from_chars(text.data(), end, number);
-  if (text.empty() || bad != std::errc() || stop != end || number < 0 || number > most) {
+  const auto [stop, bad] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || bad != std::errc() || stop != text.data() + text.size() || number < 0 ||
+      number > most) {
     return std::nullopt;
   }
   return number;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kEndpointsMax = 8;  // Of one name, for each attempt.
 
-std::unexpected<Error> At(const Address& address, Error error) {
+std::unexpected<Error> At(const Address& address, const Error& error) {
   return MakeError(error.code, address.ToString() + ": " + error.message);
 }
 

@@ -97,9 +97,8 @@ std::optional<Redirect> ParseRedirect(std::string_view text, const Address& aske
 
   Redirect redirect;
   const auto whole = [](std::string_view digits, auto& number) {
-    const char* const end = digits.data() + digits.size();
-    const auto [stop, bad] = std::from_chars(digits.data(), end, number);
-    return bad == std::errc() && stop == end && !digits.empty();
+    const auto [stop, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return bad == std::errc() && stop == digits.data() + digits.size() && !digits.empty();
   };
   if (!whole(slot_text, redirect.slot) || redirect.slot >= kSlots) return std::nullopt;
   if (!whole(port_text, redirect.target.port)) return std::nullopt;

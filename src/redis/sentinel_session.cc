@@ -16,9 +16,10 @@ constexpr size_t kSentinelsMax = 32;
 
 std::optional<Address> ReadAddress(std::string_view host, std::string_view port_text) {
   int port = 0;
-  const char* const end = port_text.data() + port_text.size();
-  const auto [stop, bad] = std::from_chars(port_text.data(), end, port);
-  if (bad != std::errc() || stop != end || port < 1 || port > 65535 || host.empty()) {
+  const auto [stop, bad] =
+      std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+  if (bad != std::errc() || stop != port_text.data() + port_text.size() || port < 1 ||
+      port > 65535 || host.empty()) {
     return std::nullopt;
   }
   return Address{std::string(host), port};

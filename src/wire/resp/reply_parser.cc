@@ -18,9 +18,8 @@ bool ParseInteger(std::string_view text, int64_t& value) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return false;
   }
-  const char* const end = text.data() + text.size();
-  const auto [stop, bad] = std::from_chars(text.data(), end, value);
-  return bad == std::errc() && stop == end && !text.empty();
+  const auto [stop, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return bad == std::errc() && stop == text.data() + text.size() && !text.empty();
 }
 
 bool ParseDouble(std::string_view text, double& value) {
@@ -38,9 +37,8 @@ bool ParseDouble(std::string_view text, double& value) {
   }
   if (text.starts_with('+')) text.remove_prefix(1);
   if (text.find_first_not_of("0123456789.eE+-") != std::string_view::npos) return false;
-  const char* const end = text.data() + text.size();
-  const auto [stop, bad] = std::from_chars(text.data(), end, value);
-  return bad == std::errc() && stop == end && !text.empty();
+  const auto [stop, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return bad == std::errc() && stop == text.data() + text.size() && !text.empty();
 }
 
 bool IsBigNumber(std::string_view text) {
