@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from fake_clock import FakeClock
-from redis_servers import FLAVOURS, RedisServer
+from redis_servers import FLAVOURS, RedisCluster, RedisServer
 from servers import BINARY, Process, Upstream, Weir, make_config
 
 STARTED = pytest.StashKey[list[Process]]()
@@ -95,6 +95,11 @@ def start_redis(tmp_path_factory, started):
 def shared_store(request, start_redis):
     """A server of each kind in turn."""
     return start_redis(request.param)
+
+
+@pytest.fixture(params=FLAVOURS)
+def redis_cluster(request, tmp_path_factory, started):
+    return RedisCluster(request.param, tmp_path_factory.mktemp, started)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import shutil
 import socket
+import subprocess
 
 import redis
 from servers import Process, wait_until
@@ -48,3 +49,39 @@ class RedisServer(Process):
     def calls(self, command="evalsha"):
         """How often the command has been carried out."""
         return self.client.info("commandstats").get(f"cmdstat_{command}", {}).get("calls", 0)
+
+
+class RedisCluster:
+    """Three masters, each with a third of the slots, and no replica."""
+
+    def __init__(self, flavour, make_folder, started):
+        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+        self.servers = []
+        for _ in range(3):
+            # The port of the cluster's own bus is 10,000 above, unless it is named.
+            bus = ("--cluster-port", str(free_port()))
+            self.servers.append(RedisServer(flavour, make_folder(flavour), *options, *bus))
+            started.append(self.servers[-1])
+        addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
+        cli = shutil.which(f"{flavour}-cli")
+        command = [cli, "--cluster", "create", *addresses, "--cluster-replicas", "0", "--cluster-yes"]
+        made = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert made.returncode == 0, made.stdout + made.stderr
+        wait_until(lambda: all(self._is_whole(server) for server in self.servers), "every node knows all slots")
+        self.url = f"redis+cluster://{addresses[0]},{addresses[1]}"
+
+    @staticmethod
+    def _is_whole(server):
+        info = server.client.execute_command("CLUSTER", "INFO")
+        text = info if isinstance(info, str) else str(info)
+        return "ok" in text and "16384" in text
+
+    def move_slot(self, slot, source, target):
+        """The steps of the Cluster specification, with the keys that the slot holds."""
+        ids = [server.client.execute_command("CLUSTER", "MYID").decode() for server in (source, target)]
+        target.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0])
+        source.client.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
+        while keys := source.client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for server in (target, source):
+            server.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", ids[1])

@@ -275,3 +275,45 @@ def test_a_wrong_password_is_told_apart_and_never_shown(start_redis, start_node)
     wait_until(lambda: "WRONGPASS" in "\n".join(node.stderr), "the log says why")
     shown = "\n".join([*node.stderr, *node.stdout, node.metrics(), http.get(f"{node.api}/v1/limits").text])
     assert "wrong-password" not in shown
+
+
+def test_nodes_count_each_other_and_share_the_limits_when_the_store_goes(start_redis, start_node):
+    server = start_redis()
+    limits = [{"name": "four", "per": ["client"], "rate": "4/h"}]
+    nodes = [start_node(server, limits, store={"timeout": "50ms"}) for _ in range(2)]
+    for node in nodes:
+        wait_until(lambda node=node: node.metric("weir_store_nodes") == 2, "both nodes are counted")
+    assert server.stop() == 0
+    assert [allowed(node, 5) for node in nodes] == [2, 2]
+
+
+def test_case79_layers_in_a_cluster_stay_exact_while_slots_move(redis_cluster, start_node):
+    limits = [
+        {"name": "global", "rate": "1000000/day", "algorithm": "fixed_window"},
+        {"name": "per-ip", "per": ["ip"], "rate": "1000000/h"},
+        {"name": "per-client", "per": ["client"], "rate": "5/h"},
+        {"name": "per-endpoint", "per": ["client", "path"], "rate": "100/h"},
+    ]
+    nodes = [start_node(redis_cluster, limits, store={"timeout": "5s"}) for _ in range(2)]
+    users = [f"user-{i}" for i in range(60)]
+
+    def six_calls(user):
+        call = {"client": user, "ip": "192.0.2.7", "path": "/v1/chat"}
+        return [nodes[i % 2].decide(call) for i in range(6)]
+
+    first, second = redis_cluster.servers[:2]
+    with ThreadPoolExecutor(8) as threads:
+        calls = [threads.submit(six_calls, user) for user in users]
+        for slot in range(0, 5000, 100):  # Of the first server, which holds 0 to 5460.
+            redis_cluster.move_slot(slot, first, second)
+        answers = [call.result() for call in calls]
+    for six in answers:
+        assert {answer["source"] for answer in six} <= {"redis", "deny_cache"}
+        assert [answer["allowed"] for answer in six] == [True] * 5 + [False], six[-1]
+        assert all(limit["remaining"] >= 0 for answer in six for limit in answer["limits"])
+
+    def left():
+        limits = nodes[0].decide({"client": "user-0", "ip": "192.0.2.7"}, 0)["limits"]
+        return next(limit["remaining"] for limit in limits if limit["name"] == "global")
+
+    wait_until(lambda: left() == 1_000_000 - 5 * len(users), "what denied calls were charged is given back")

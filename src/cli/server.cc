@@ -102,6 +102,10 @@ Result<void> Server::Start() {
                               .version = kVersion});
   if (!engine) return std::unexpected(engine.error());
   engine_ = std::move(*engine);
+  if (shared) {
+    engine_->metrics().SetStoreNodes(
+        [this] { return static_cast<uint64_t>(node_.nodes.load(std::memory_order_relaxed)); });
+  }
   bound_ = std::make_unique<ConnectionBound>(ConnectionsToHold(config, *logger_));
   resolver_ = std::make_unique<net::Resolver>();
   reloader_ = std::make_unique<Reloader>(

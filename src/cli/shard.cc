@@ -24,6 +24,7 @@ Result<std::unique_ptr<Shard>> Shard::Create(const ShardOptions& options, size_t
     store.node = options.node;
     store.metrics = &options.engine->metrics();
     store.shard = index;
+    store.counts_nodes = index == 0 && options.engine->policy()->config().store.nodes == 0;
     store.client.seed = options.node->id + index;
     store.client.on_notice = [self = shard.get()](std::string_view sentence) {
       const std::optional<int64_t> held = self->store_notices_.Open(self->loop_->now_ns());

@@ -152,6 +152,14 @@ void WeirMetrics::SetStoreKeys(std::function<uint64_t()> count) {
       [this](const SampleSink& sink) { sink({}, static_cast<double>(StoreKeys())); });
 }
 
+void WeirMetrics::SetStoreNodes(std::function<uint64_t()> count) {
+  registry_.AddCollected(MetricType::kGauge, "weir_store_nodes",
+                         "Nodes that share the limits: as configured, or as the store counts.", {},
+                         1, [count = std::move(count)](const SampleSink& sink) {
+                           sink({}, static_cast<double>(count()));
+                         });
+}
+
 uint32_t WeirMetrics::LimitId(std::string_view name) {
   const auto known = std::ranges::find(limit_names_, name, &LimitName::name);
   if (known != limit_names_.end()) {

@@ -130,6 +130,9 @@ class WeirMetrics {
   // Asked at each scrape, on the scraping thread. Call once, before the first scrape.
   void SetStoreKeys(std::function<uint64_t()> count);
 
+  // How many nodes share the limits, as weir_store_nodes says. Asked and called as SetStoreKeys.
+  void SetStoreNodes(std::function<uint64_t()> count);
+
   // Prometheus text, version 0.0.4 (Registry::kContentType).
   std::string Expose() const;
 

@@ -37,7 +37,7 @@ namespace weir::shared_store {
 // What the loops of one process share.
 struct NodeState {
   uint64_t id = 0;                // Of this process, among the nodes.
-  std::atomic<int64_t> nodes{1};  // That share the limits.
+  std::atomic<int64_t> nodes{1};  // That share the limits: as configured, or as the store counts.
 };
 
 struct RedisStoreOptions {
@@ -45,6 +45,8 @@ struct RedisStoreOptions {
   net::Resolver* resolver = nullptr;
   store::MemoryStore* memory = nullptr;  // Local limits and the fallback.
   NodeState* node = nullptr;
+  // This loop tells the store that the node lives, and asks it how many do: one loop of a process.
+  bool counts_nodes = false;
   metrics::WeirMetrics* metrics = nullptr;
   size_t shard = 0;  // Of the metrics.
   redis::ClientOptions client;
@@ -91,6 +93,7 @@ class RedisStore final : public store::SharedStore {
                 std::span<SharedOutcome> outcomes, core::Now now);
   Task<void> SettleLater(std::vector<SharedCharge> charges, core::Now now);
   void LearnDenials(const Part& part);
+  Task<void> CountNodes();
 
   const RedisStoreOptions options_;
   std::unique_ptr<redis::Client> client_;
