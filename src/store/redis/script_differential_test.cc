@@ -9,6 +9,7 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "store/memory/memory_store.h"
@@ -80,6 +81,7 @@ class History {
  private:
   struct Limit {
     core::MeterSpec spec;
+    std::optional<core::MeterSpec> former;
     const core::Meter* memory = nullptr;
     const core::Meter* scripts = nullptr;
     std::vector<Key128> keys;
@@ -342,6 +344,15 @@ class History {
     if (spec.algorithm == Algorithm::kTokenBucket && Chance(30))
       spec.rate = limit.spec.rate, spec.rate.burst = Pick(1, 50);
     if (spec.rate.units == 0) spec.rate.units = 3;
+    // The memory store packs a small window's count, up to a few times its limit.
+    constexpr int64_t kSmall = 1'000'000;
+    const int64_t units = limit.spec.rate.units;
+    if (spec.algorithm == Algorithm::kFixedWindow &&
+        (units > kSmall) != (spec.rate.units > kSmall)) {
+      spec.rate.units = std::min(units + Pick(0, 5), kMaxUnits);
+    }
+    if (limit.former && Chance(50)) spec = *limit.former;  // There and back.
+    limit.former = limit.spec;
     const core::Meter* const before = limit.memory;
     SetSpec(limit, spec);
     for (const Key128 key : limit.keys) {
@@ -352,9 +363,7 @@ class History {
       if (memory_.Peek(*before, key, 0, Now()).reset_after_ns == 0) Reset(limit, key);
       // The memory store goes by the fastest rate that there ever was, the scripts by those that a
       // charge may still have seen.
-      const std::string head =
-          scripts_.Command({"GETRANGE", ScriptStore::KeyOf(key), "0", "0"}).text;
-      if (changes_[key.lo] > 0 && (head.empty() || static_cast<unsigned char>(head[0]) < 128)) {
+      if (changes_[key.lo] > 0 && !RemembersChange(key)) {
         std::erase_if(held_, [&](const Held& held) { return held.key == key; });
         changed_us_[key.lo] = std::numeric_limits<int64_t>::max() / 2;
       }
@@ -377,6 +386,16 @@ class History {
     if (!on) return;
     std::cerr << now_us_ << ' ' << what << ' ' << std::hex << key.lo << std::dec << ' ' << cost
               << " -> " << result << Words(meter->spec(), cost) << '\n';
+  }
+
+  // Whether the state still tells of an earlier rate: the form's first bit, and until when.
+  bool RemembersChange(Key128 key) {
+    const std::string head =
+        scripts_.Command({"GETRANGE", ScriptStore::KeyOf(key), "0", "35"}).text;
+    if (head.size() < 36 || static_cast<unsigned char>(head[0]) < 128) return false;
+    int64_t until_us = 0;
+    for (size_t i = 29; i < 36; ++i) until_us = until_us << 8 | static_cast<unsigned char>(head[i]);
+    return until_us > now_us_;
   }
 
   std::string Words(const ScriptStore::Decision& decision) const {
