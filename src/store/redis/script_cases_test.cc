@@ -357,6 +357,32 @@ TEST_P(ScriptCasesTest, AClockThatJumpsBackIsHealedAndForgivesNothing) {
   }
 }
 
+TEST(ScriptCallsTest, KeysOfATagShareASlot) {
+  EXPECT_EQ(store::redis::TagKey("weir:1:", 0xab), "weir:1:{00000000000000ab}");
+  EXPECT_EQ(store::redis::CounterKey("weir:1:", 0xab, {1, 0x20}),
+            "weir:1:{00000000000000ab}:00000000000000010000000000000020");
+}
+
+TEST(ScriptCallsTest, AnAnswerThatIsNoneIsAnError) {
+  const auto text = [](std::string_view bytes) {
+    return resp::Value{.type = resp::Type::kBulkString, .text = std::string(bytes)};
+  };
+  const auto meter = core::Meter::Compile({.rate = {1, std::chrono::seconds(1), 1}}).value();
+  const Charge charge{.meter = meter.get(), .key = kKey};
+  Outcome outcome;
+  for (const std::string_view head : {"", "\xa1", "\x91", "\x91\xd3\x01", "\xdd\x01"}) {
+    EXPECT_FALSE(store::redis::DecideReply::Parse(text(head)));
+    EXPECT_FALSE(store::redis::SettleReply::Parse(text(head)));
+  }
+  EXPECT_FALSE(store::redis::DecideReply::Parse({.type = resp::Type::kInteger}));
+  for (const std::string_view rest :
+       {"\x91\x05", "\x92\x05\x04\x01\x01\x01", "\x94\x05\x02\x01\x01"}) {
+    auto reply = store::redis::DecideReply::Parse(text(rest));
+    ASSERT_TRUE(reply);
+    EXPECT_FALSE(reply->Next({&charge, 1}, {&outcome, 1}));
+  }
+}
+
 TEST_P(ScriptCasesTest, WhatTheServerCannotCountExactlyIsRefused) {
   using store::redis::CheckMeter;
   EXPECT_FALSE(CheckMeter(
