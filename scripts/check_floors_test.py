@@ -45,7 +45,8 @@ class CheckFloors(unittest.TestCase):
                         "src/core/gcra.cc:2:", "upward", "floor 1", "floor 2")
 
     def test_the_redis_client_knows_nothing_of_limits_above_it(self):
-        self.assert_red({"src/redis/node.cc": '#include "shared_store/shared_store.h"\n'}, "upward", "floor 3", "floor 4")
+        upward = '#include "shared_store/shared_store.h"\n'
+        self.assert_red({"src/redis/node.cc": upward}, "upward", "floor 3", "floor 4")
         self.assert_red({"src/net/stream.cc": '#include "redis/client.h"\n'}, "upward", "floor 2", "floor 3")
 
     def test_sideways_include_fails(self):

@@ -26,7 +26,11 @@ cmake --build --preset "$preset" --parallel "${JOBS:-$(nproc)}"
 run=()
 if setarch "$(uname -m)" -R true 2>/dev/null; then run=(setarch "$(uname -m)" -R); fi
 
-"${run[@]}" ctest --preset "$preset" --label-regex unit --parallel "${JOBS:-$(nproc)}"
+# The tests with real Redis servers wait for those servers' own timeouts, and have one thread: nothing for this one to see.
+leave_out=()
+if [ "$preset" = tsan ]; then leave_out=(--label-exclude servers); fi
+
+"${run[@]}" ctest --preset "$preset" --label-regex unit "${leave_out[@]}" --parallel "${JOBS:-$(nproc)}"
 if [ -x "build/$preset/weir" ]; then
   "${run[@]}" scripts/smoke.sh "build/$preset/weir"
 fi

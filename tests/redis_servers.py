@@ -4,8 +4,9 @@ import shutil
 import socket
 import subprocess
 
-import redis
 from servers import Process, wait_until
+
+import redis
 
 FLAVOURS = ("redis", "valkey")
 

@@ -1,6 +1,7 @@
 """The commands of the shell: help, exit codes, messages."""
 
 import os
+import re
 
 import pytest
 import yaml
@@ -200,6 +201,36 @@ def test_what_is_not_built_yet_is_refused_clearly(weir_command, tmp_path, sectio
     assert run.returncode == 1
     name = next(iter(section["listen"]))
     assert name in run.stderr
+
+
+REDIS = {"kind": "redis", "url": "redis://127.0.0.1:6379/0"}
+SECRET = {"secret": "tests-share-this-secret"}
+
+
+def test_a_limit_that_the_store_cannot_count_is_a_load_error_with_its_place(weir_command, tmp_path):
+    log = {"name": "log", "per": ["client"], "rate": "200000/day", "algorithm": "sliding_window"}
+    run = weir_command("validate", write(tmp_path, make_config([log], store=REDIS, identity=SECRET)))
+    assert run.returncode == 1
+    assert re.search(r"weir\.yaml:\d+:\d+: limit `log`: .*100,?000.*consistency: local", run.stderr), run.stderr
+    log["consistency"] = "local"
+    run = weir_command("validate", write(tmp_path, make_config([log], store=REDIS, identity=SECRET)))
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://127.0.0.1:6379", "store.url"),
+        ("redis://:pa55word@192.0.2.1:6379/0", "insecure"),
+        ("redis+sentinel://127.0.0.1:26379", "store.url"),
+    ],
+)
+def test_an_address_of_the_store_that_is_none_is_told_without_its_password(weir_command, tmp_path, url, said):
+    config = make_config([], store={**REDIS, "url": url}, identity=SECRET)
+    run = weir_command("validate", write(tmp_path, config))
+    assert run.returncode == 1
+    assert said in run.stderr
+    assert "pa55word" not in run.stderr + run.stdout
 
 
 def test_explain_says_which_limits_apply_and_why_others_do_not(weir_command, tmp_path):

@@ -6,11 +6,13 @@
 #include <fstream>
 #include <ostream>
 
+#include "cli/store_options.h"
+
 namespace weir::cli {
 
 std::shared_ptr<const policy::Policy> LoadPolicyFile(const std::string& path,
                                                      std::ostream& errors) {
-  policy::Policy::LoadResult loaded = policy::Policy::Load(path, policy::ProcessEnv());
+  policy::Policy::LoadResult loaded = LoadPolicy(path);
   if (loaded) return std::move(*loaded);
   for (const policy::ConfigError& error : loaded.error()) errors << policy::ToString(error) << "\n";
   return nullptr;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cli/store_options.h"
+
 namespace weir::cli {
 
 Reloader::Reloader(decide::Engine& engine, Logger& logger, std::string path, OnReloaded on_reloaded)
@@ -11,7 +13,7 @@ Reloader::Reloader(decide::Engine& engine, Logger& logger, std::string path, OnR
       on_reloaded_(std::move(on_reloaded)) {}
 
 Result<policy::ReloadPlan> Reloader::Swap() {
-  policy::Policy::LoadResult loaded = policy::Policy::Load(path_, policy::ProcessEnv());
+  policy::Policy::LoadResult loaded = LoadPolicy(path_);
   if (!loaded) {
     std::string faults;
     for (const policy::ConfigError& error : loaded.error()) {

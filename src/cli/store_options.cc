@@ -1,6 +1,9 @@
 #include "cli/store_options.h"
 
 #include <utility>
+#include <vector>
+
+#include "store/redis/script_calls.h"
 
 namespace weir::cli {
 
@@ -23,6 +26,27 @@ Result<shared_store::RedisStoreOptions> RedisOptionsOf(const policy::StoreConfig
   options.breaker = {.failures = store.breaker_failures,
                      .open_for_ns = store.breaker_open_for.count()};
   return options;
+}
+
+policy::Policy::LoadResult LoadPolicy(const std::string& path) {
+  policy::Policy::LoadResult loaded = policy::Policy::Load(path, policy::ProcessEnv());
+  if (!loaded || (*loaded)->config().store.kind != policy::StoreKind::kRedis) return loaded;
+  std::vector<policy::ConfigError> errors;
+  if (const auto options = RedisOptionsOf((*loaded)->config().store); !options)
+    errors.push_back({.file = path, .message = options.error().message});
+  for (const policy::Limit& limit : (*loaded)->limits()) {
+    if (limit.consistency == policy::Consistency::kLocal) continue;
+    for (const policy::Variant& variant : limit.variants) {
+      if (variant.unlimited) continue;
+      const Result<void> counted = store::redis::CheckMeter(variant.spec);
+      if (counted) continue;
+      errors.push_back({variant.place.file, variant.place.line, variant.place.column,
+                        "limit `" + limit.name + "`: " + counted.error().message +
+                            "; with `consistency: local` each node can count it"});
+    }
+  }
+  if (!errors.empty()) return std::unexpected(std::move(errors));
+  return loaded;
 }
 
 }  // namespace weir::cli
