@@ -1,12 +1,8 @@
 #include "base/hmac_id.h"
 
-#include <openssl/core_names.h>
-#include <openssl/evp.h>
-#include <openssl/params.h>
 #include <openssl/rand.h>
 
 #include <bit>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -16,12 +12,6 @@ namespace {
 constexpr std::string_view kPrefixes[kIdKindCount] = {"key:", "jwt:", "header:", "ip:", "attr:"};
 constexpr char kBase64Url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr size_t kIdBytes = 16;
-
-struct FreeMac {
-  void operator()(EVP_MAC* mac) const { EVP_MAC_free(mac); }
-  void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
-};
-using MacContext = std::unique_ptr<EVP_MAC_CTX, FreeMac>;
 
 // 16 bytes as 22 characters, without padding.
 char* WriteBase64Url(const unsigned char* bytes, char* out) {
@@ -39,28 +29,10 @@ char* WriteBase64Url(const unsigned char* bytes, char* out) {
 
 std::string_view IdPrefix(IdKind kind) { return kPrefixes[static_cast<int>(kind)]; }
 
-struct IdHasher::State {
-  MacContext keyed;
-};
-
-IdHasher::IdHasher(std::unique_ptr<State> state) : state_(std::move(state)) {}
-IdHasher::IdHasher(IdHasher&&) noexcept = default;
-IdHasher& IdHasher::operator=(IdHasher&&) noexcept = default;
-IdHasher::~IdHasher() = default;
-
 Result<IdHasher> IdHasher::FromKey(std::string_view key) {
-  const std::unique_ptr<EVP_MAC, FreeMac> mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
-  auto state = std::make_unique<State>();
-  if (mac) state->keyed.reset(EVP_MAC_CTX_new(mac.get()));
-  char digest[] = "SHA256";
-  const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
-                               OSSL_PARAM_construct_end()};
-  if (!state->keyed ||
-      EVP_MAC_init(state->keyed.get(), reinterpret_cast<const unsigned char*>(key.data()),
-                   key.size(), params) != 1) {
-    return MakeError(ErrorCode::kInternal, "OpenSSL gives no HMAC-SHA-256");
-  }
-  return IdHasher(std::move(state));
+  Result<base::HmacSha256> mac = base::HmacSha256::Create(key);
+  if (!mac) return std::unexpected(mac.error());
+  return IdHasher(std::move(*mac));
 }
 
 Result<IdHasher> IdHasher::Create(std::string_view secret) {
@@ -80,21 +52,11 @@ Result<IdHasher> IdHasher::CreateRandom() {
 
 ClientId IdHasher::Hash(IdKind kind, std::string_view credential) const {
   const std::string_view prefix = IdPrefix(kind);
-  const MacContext context(EVP_MAC_CTX_dup(state_->keyed.get()));
-  unsigned char digest[32];
-  size_t size = 0;
-  const bool done =
-      context &&
-      EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(prefix.data()),
-                     prefix.size()) == 1 &&
-      EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(credential.data()),
-                     credential.size()) == 1 &&
-      EVP_MAC_final(context.get(), digest, &size, sizeof(digest)) == 1;
-  if (!done) std::abort();  // Only out of memory; a call must never go on under a made-up identity.
+  const base::HmacSha256::Digest digest = mac_.Of({prefix, credential});
   ClientId id;
   char* out = id.text_.data();
   std::memcpy(out, prefix.data(), prefix.size());
-  out = WriteBase64Url(digest, out + prefix.size());
+  out = WriteBase64Url(digest.data(), out + prefix.size());
   id.size_ = static_cast<uint8_t>(out - id.text_.data());
   return id;
 }

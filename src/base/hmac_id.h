@@ -18,7 +18,9 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
 
+#include "base/hmac_sha256.h"
 #include "base/keyed_hash.h"
 #include "weir/result.h"
 
@@ -63,20 +65,15 @@ class IdHasher {
   // Ids under 32 random bytes made now: they hold for this process's life only.
   static Result<IdHasher> CreateRandom();
 
-  IdHasher(IdHasher&&) noexcept;
-  IdHasher& operator=(IdHasher&&) noexcept;
-  ~IdHasher();
-
   // The id of `credential`, which may hold any bytes. About 1 µs; allocates inside OpenSSL. Hot
   // paths go through IdCache.
   ClientId Hash(IdKind kind, std::string_view credential) const;
 
  private:
-  struct State;  // The MAC with its key already absorbed.
-  explicit IdHasher(std::unique_ptr<State> state);
+  explicit IdHasher(base::HmacSha256 mac) : mac_(std::move(mac)) {}
   static Result<IdHasher> FromKey(std::string_view key);
 
-  std::unique_ptr<State> state_;
+  base::HmacSha256 mac_;
 };
 
 // Remembers the ids of the credentials seen lately: a two-way table from a keyed 128-bit hash of

@@ -8,10 +8,11 @@
 // Thread safety: immutable; may be shared. About 1 µs a name; allocates inside OpenSSL.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
+#include "base/hmac_sha256.h"
 #include "base/keyed_hash.h"
 #include "weir/result.h"
 
@@ -22,17 +23,13 @@ class HmacKeys {
   // kInternal when OpenSSL has no HMAC-SHA-256. The key of the MAC is derived from `secret`, so
   // that no counter's name is ever a client's id.
   static Result<HmacKeys> Create(std::string_view secret);
-  HmacKeys(HmacKeys&&) noexcept;
-  HmacKeys& operator=(HmacKeys&&) noexcept;
-  ~HmacKeys();
-
   // Every part goes in with its length: no two different tuples share a name by their spelling.
   Key128 Of(std::span<const std::string_view> parts) const;
 
  private:
-  struct State;
-  explicit HmacKeys(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit HmacKeys(HmacSha256 mac) : mac_(std::move(mac)) {}
+
+  HmacSha256 mac_;
 };
 
 }  // namespace weir::base

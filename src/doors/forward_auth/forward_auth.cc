@@ -72,9 +72,8 @@ Result<void> ForwardAuth::Describe(const http1::RequestHead& head, const Origina
   return call_.SetPath(original.uri);
 }
 
-std::optional<ForwardAuth::Question> ForwardAuth::Read(const net::HttpRequest& request,
-                                                       const policy::Secret& token,
-                                                       http1::ResponseWriter& answer) {
+bool ForwardAuth::Read(const net::HttpRequest& request, const policy::Secret& token,
+                       Question& question, http1::ResponseWriter& answer) {
   const http1::RequestHead& head = request.head;
   const identity::IdentityResolver& resolver = worker_.identity();
   const identity::IpAddress peer = PeerAddress(request.peer);
@@ -84,23 +83,23 @@ std::optional<ForwardAuth::Question> ForwardAuth::Read(const net::HttpRequest& r
         request, 401, "unauthenticated",
         "X-Weir-Token with this door's token is required of peers outside identity.trusted_proxies",
         answer);
-    return std::nullopt;
+    return false;
   }
   const std::optional<int> deny_status = DenyStatus(head);
   if (!deny_status) {
     AnswerError(request, 400, "invalid_argument", "deny: must be 403 or 429", answer);
-    return std::nullopt;
+    return false;
   }
   identity::IdentityRequest who_asks(resolver, peer);
   for (const http1::HeaderField& field : head.headers) who_asks.Offer(field.name, field.value);
-  Question question{.who = resolver.Resolve(who_asks, worker_.identity_cache(), request.wall_ns),
-                    .deny_status = *deny_status};
+  question = {.who = resolver.Resolve(who_asks, worker_.identity_cache(), request.wall_ns),
+              .deny_status = *deny_status};
   const Result<Original> original = OriginalOf(head, trusted);
   const Result<void> described = original ? Describe(head, *original, question.who)
                                           : Result<void>(std::unexpected(original.error()));
-  if (described) return question;
+  if (described) return true;
   AnswerError(request, described.error(), answer);
-  return std::nullopt;
+  return false;
 }
 
 decide::DecideOptions ForwardAuth::OptionsOf(const Question& question) {
@@ -112,25 +111,25 @@ decide::DecideOptions ForwardAuth::OptionsOf(const Question& question) {
 
 void ForwardAuth::Answer(const net::HttpRequest& request, const policy::Secret& token,
                          http1::ResponseWriter& answer) {
-  const std::optional<Question> question = Read(request, token, answer);
-  if (!question) return;
-  Conclude(request, *question, call_.attributes().Get(policy::kPathAttribute),
-           worker_.Decide(call_.attributes(), decide::Costs::Requests(), OptionsOf(*question),
+  Question question;
+  if (!Read(request, token, question, answer)) return;
+  Conclude(request, question, call_.attributes().Get(policy::kPathAttribute),
+           worker_.Decide(call_.attributes(), decide::Costs::Requests(), OptionsOf(question),
                           worker_.engine().NowAt(request.now_ns, request.wall_ns)),
            answer);
 }
 
 Task<void> ForwardAuth::AnswerLater(const net::HttpRequest& request, const policy::Secret& token,
                                     http1::ResponseWriter& answer) {
-  const std::optional<Question> question = Read(request, token, answer);
-  if (!question) co_return;
+  Question question;
+  if (!Read(request, token, question, answer)) co_return;
   const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
   const decide::DecisionPtr decision =
-      worker_.Begin(call_.attributes(), decide::Costs::Requests(), OptionsOf(*question), now);
+      worker_.Begin(call_.attributes(), decide::Costs::Requests(), OptionsOf(question), now);
   // The attributes are the loop's: another call takes them while this one waits.
   const std::string path(call_.attributes().Get(policy::kPathAttribute));
   const Result<const decide::Verdict*> decided = co_await worker_.Finish(*decision, now);
-  Conclude(request, *question, path, decided, answer);
+  Conclude(request, question, path, decided, answer);
 }
 
 void ForwardAuth::Conclude(const net::HttpRequest& request, const Question& question,

@@ -16,7 +16,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "base/task.h"
@@ -54,9 +53,10 @@ class ForwardAuth {
     identity::Identity who;
     int deny_status = 429;
   };
-  // Nothing: the request has been answered with what is wrong with it.
-  std::optional<Question> Read(const net::HttpRequest& request, const policy::Secret& token,
-                               http1::ResponseWriter& answer);
+  // Fills in `question`, of which call_ then holds views. False: the request has been answered with
+  // what is wrong with it.
+  bool Read(const net::HttpRequest& request, const policy::Secret& token, Question& question,
+            http1::ResponseWriter& answer);
   static decide::DecideOptions OptionsOf(const Question& question);
   void Conclude(const net::HttpRequest& request, const Question& question, std::string_view path,
                 const Result<const decide::Verdict*>& decided, http1::ResponseWriter& answer);
