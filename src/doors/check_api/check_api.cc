@@ -16,9 +16,11 @@
 namespace weir::doors {
 namespace {
 
+constexpr std::string_view kSettlePath = "/v1/settle";
+constexpr std::string_view kReleasePath = "/v1/release";
 constexpr Endpoint kEndpoints[] = {{"POST", "/v1/check"},
-                                   {"POST", "/v1/settle"},
-                                   {"POST", "/v1/release"},
+                                   {"POST", kSettlePath},
+                                   {"POST", kReleasePath},
                                    {"GET, HEAD", "/v1/limits"},
                                    {"GET, POST", "/v1/authorize"}};
 
@@ -107,8 +109,8 @@ void CheckApi::Answer(const net::HttpRequest& request, http1::ResponseWriter& an
   }
   const bool post = head.method_id == http1::Method::kPost;
   if (head.path == "/v1/check" && post) return AnswerCheck(request, answer);
-  if (head.path == "/v1/settle" && post) return AnswerSettle(request, answer);
-  if (head.path == "/v1/release" && post) return AnswerRelease(request, answer);
+  if ((head.path == kSettlePath || head.path == kReleasePath) && post)
+    return AnswerEnd(request, answer);
   if (head.path == "/v1/limits" && IsGet(head)) return AnswerLimits(request, answer);
   for (const Endpoint& endpoint : kEndpoints) {
     if (endpoint.path == head.path) return AnswerNoSuchMethod(request, kEndpoints, answer);
@@ -208,12 +210,8 @@ Task<void> CheckApi::AnswerLater(const net::HttpRequest& request, http1::Respons
       co_await CheckLater(request, answer);
       co_return;
     }
-    if (head.path == "/v1/settle") {
-      co_await SettleLater(request, answer);
-      co_return;
-    }
-    if (head.path == "/v1/release") {
-      co_await ReleaseLater(request, answer);
+    if (head.path == kSettlePath || head.path == kReleasePath) {
+      co_await EndLater(request, answer);
       co_return;
     }
   }
@@ -283,52 +281,44 @@ Task<void> CheckApi::CheckLater(const net::HttpRequest& request, http1::Response
   answer.EndBody();
 }
 
-Task<void> CheckApi::SettleLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+std::optional<CheckApi::End> CheckApi::ReadEnd(const net::HttpRequest& request,
+                                               http1::ResponseWriter& answer) {
+  End end;
   json::SettleRequest settle;
-  if (!parser_.ParseSettle(request.body, settle)) {
-    AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
-    co_return;
-  }
-  const std::string reservation(settle.reservation);
-  const std::optional<decide::ReservationId> id = decide::ParseReservationId(reservation);
-  Result<decide::Settled> settled = std::unexpected(UnknownReservation());
-  const decide::Costs actual = CostsOf(settle.actual);
-  if (id) settled = co_await worker_.SettleShared(*id, actual, NowOf(request));
-  AnswerSettled(request, reservation, settled, answer);
-}
-
-Task<void> CheckApi::ReleaseLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
   json::ReleaseRequest release;
-  if (!parser_.ParseRelease(request.body, release)) {
+  const bool settles = request.head.path == kSettlePath;
+  if (!(settles ? parser_.ParseSettle(request.body, settle)
+                : parser_.ParseRelease(request.body, release))) {
     AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
-    co_return;
+    return std::nullopt;
   }
-  const std::string reservation(release.reservation);
-  const std::optional<decide::ReservationId> id = decide::ParseReservationId(reservation);
+  end.reservation = settles ? settle.reservation : release.reservation;
+  end.id = decide::ParseReservationId(end.reservation);
+  if (settles) end.actual = CostsOf(settle.actual);
+  return end;
+}
+
+void CheckApi::AnswerEnd(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  const std::optional<End> end = ReadEnd(request, answer);
+  if (!end) return;
   Result<decide::Settled> settled = std::unexpected(UnknownReservation());
-  if (id) settled = co_await worker_.ReleaseShared(*id, NowOf(request));
-  AnswerSettled(request, reservation, settled, answer);
+  if (end->id) {
+    settled = end->actual ? worker_.Settle(*end->id, *end->actual, NowOf(request))
+                          : worker_.Release(*end->id, NowOf(request));
+  }
+  AnswerSettled(request, end->reservation, settled, answer);
 }
 
-void CheckApi::AnswerSettle(const net::HttpRequest& request, http1::ResponseWriter& answer) {
-  json::SettleRequest settle;
-  if (!parser_.ParseSettle(request.body, settle)) {
-    return AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
+Task<void> CheckApi::EndLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
+  const std::optional<End> end = ReadEnd(request, answer);
+  if (!end) co_return;
+  Result<decide::Settled> settled = std::unexpected(UnknownReservation());
+  if (end->id && end->actual) {
+    settled = co_await worker_.SettleShared(*end->id, *end->actual, NowOf(request));
+  } else if (end->id) {
+    settled = co_await worker_.ReleaseShared(*end->id, NowOf(request));
   }
-  const std::optional<decide::ReservationId> id = decide::ParseReservationId(settle.reservation);
-  if (!id) return AnswerError(request, UnknownReservation(), answer);
-  AnswerSettled(request, settle.reservation,
-                worker_.Settle(*id, CostsOf(settle.actual), NowOf(request)), answer);
-}
-
-void CheckApi::AnswerRelease(const net::HttpRequest& request, http1::ResponseWriter& answer) {
-  json::ReleaseRequest release;
-  if (!parser_.ParseRelease(request.body, release)) {
-    return AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
-  }
-  const std::optional<decide::ReservationId> id = decide::ParseReservationId(release.reservation);
-  if (!id) return AnswerError(request, UnknownReservation(), answer);
-  AnswerSettled(request, release.reservation, worker_.Release(*id, NowOf(request)), answer);
+  AnswerSettled(request, end->reservation, settled, answer);
 }
 
 void CheckApi::AnswerLimits(const net::HttpRequest& request, http1::ResponseWriter& answer) {

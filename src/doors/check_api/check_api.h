@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/task.h"
@@ -38,14 +40,21 @@ class CheckApi final : public net::HttpService {
 
   void AnswerCheck(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerBatch(const net::HttpRequest& request, core::Now now, http1::ResponseWriter& answer);
-  void AnswerSettle(const net::HttpRequest& request, http1::ResponseWriter& answer);
-  void AnswerRelease(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  void AnswerEnd(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerLimits(const net::HttpRequest& request, http1::ResponseWriter& answer);
 
   Task<void> CheckLater(const net::HttpRequest& request, http1::ResponseWriter& answer);
   Task<void> FinishItem(Item& item, core::Now now);
-  Task<void> SettleLater(const net::HttpRequest& request, http1::ResponseWriter& answer);
-  Task<void> ReleaseLater(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  Task<void> EndLater(const net::HttpRequest& request, http1::ResponseWriter& answer);
+
+  // A reservation that is to end: settled, or released when no amounts are given.
+  struct End {
+    std::string reservation;
+    std::optional<decide::ReservationId> id;  // None: the text is no id.
+    std::optional<decide::Costs> actual;
+  };
+  // Nothing: the request has been answered with what is wrong with it.
+  std::optional<End> ReadEnd(const net::HttpRequest& request, http1::ResponseWriter& answer);
 
   void AnswerVerdict(const net::HttpRequest& request, const Result<const decide::Verdict*>& decided,
                      bool wants_status, http1::ResponseWriter& answer);
