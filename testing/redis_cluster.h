@@ -9,6 +9,7 @@
 // Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -112,9 +113,11 @@ class RedisCluster {
     }
     return static_cast<int>(keys.items.size());
   }
-  // A slot that comes back to a node before the others have heard that it left can end up with
-  // two nodes that name each other; let some time pass between two moves of one slot.
+  // First lets the masters hear of each other's epochs, some milliseconds after a move: a new owner
+  // takes a higher epoch only above those it knows of, and one that does not know of the old owner's
+  // loses the slot to its next message, so that each names the other.
   void FinishMove(int slot, int from, int to) {
+    WaitFor("the masters to agree on the epoch", [&] { return AgreeOnEpoch(); });
     const std::string text = std::to_string(slot);
     const std::string id = IdOf(master(to));
     Must(master(to), {"CLUSTER", "SETSLOT", text, "NODE", id});
@@ -128,6 +131,16 @@ class RedisCluster {
   }
 
  private:
+  bool AgreeOnEpoch() {
+    std::vector<std::string> epochs;
+    for (int i = 0; i < kMasters; ++i) {
+      const std::string info = master(i).Console().Call({"CLUSTER", "INFO"}).text;
+      const size_t at = info.find("cluster_current_epoch:");
+      epochs.push_back(info.substr(at, info.find('\r', at) - at));
+    }
+    return std::count(epochs.begin(), epochs.end(), epochs.front()) == kMasters;
+  }
+
   static resp::Value Must(const RedisServer& server, const std::vector<std::string_view>& words) {
     resp::Value reply = server.Console().Call(words);
     if (reply.IsError()) throw std::runtime_error(std::string(words[1]) + ": " + reply.text);
