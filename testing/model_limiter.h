@@ -18,6 +18,7 @@
 
 #include "core/int128.h"
 #include "core/meter.h"
+#include "core/refund_total.h"
 
 namespace weir::testing {
 
@@ -66,13 +67,18 @@ class ModelLimiter {
     if (actual > reserved) {
       Take(actual - reserved, now_ns);
     } else if (spec_.algorithm == Algorithm::kTokenBucket) {
-      // What time gave back since the charge does not come back a second time.
-      const Int128 left =
-          charges_[charge].deficit_after - Int128{now_ns - charges_[charge].at_ns} * units_;
+      // What time gave back since the charge does not come back a second time, nor what came back
+      // of charges before it.
+      const Int128 left = charges_[charge].deficit_after -
+                          Int128{now_ns - charges_[charge].at_ns} * units_ -
+                          Int128{returned_.Since(charges_[charge].place)} * period_ns_;
       const Int128 back =
           std::min(Int128{reserved - actual} * period_ns_, std::max<Int128>(left, 0));
+      const bool last = Deficit(now_ns) == left;
       deficit_ = std::max<Int128>(Deficit(now_ns) - back, 0);
       deficit_at_ns_ = now_ns;
+      const auto units = static_cast<int64_t>(core::CeilDiv(back, period_ns_));
+      if (units > 0 && !last) returned_.Add(charges_[charge].place, units, now_ns);
     } else {
       charges_[charge].units -= reserved - actual;
     }
@@ -107,16 +113,20 @@ class ModelLimiter {
     int64_t at_ns;
     int64_t units;
     Int128 deficit_after;
+    core::RefundTotal::Place place;
   };
 
   void Take(int64_t units, int64_t now_ns) {
     deficit_ = Deficit(now_ns) + Int128{units} * period_ns_;
     deficit_at_ns_ = now_ns;
-    charges_.push_back({now_ns, units, deficit_});
+    charges_.push_back({now_ns, units, deficit_, {returned_.mark(), EndsAt(now_ns)}});
   }
   // What the bucket lacks, in units times the period: it refills by `units` of that per nanosecond.
   Int128 Deficit(int64_t now_ns) const {
     return std::max<Int128>(deficit_ - Int128{now_ns - deficit_at_ns_} * units_, 0);
+  }
+  int64_t EndsAt(int64_t now_ns) const {
+    return units_ == 0 ? 0 : core::Clamp64(now_ns + core::CeilDiv(Deficit(now_ns), Int128{units_}));
   }
   int64_t Window(int64_t at_ns) const {
     if (spec_.strict) return at_ns / core::CeilDiv64(period_ns_, spec_.buckets);
@@ -168,6 +178,7 @@ class ModelLimiter {
   int64_t capacity_;
   int64_t offset_ns_;
   Int128 deficit_ = 0;
+  core::RefundTotal returned_;
   int64_t deficit_at_ns_ = 0;
   std::vector<Taken> charges_;
 };

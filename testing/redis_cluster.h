@@ -64,23 +64,26 @@ class RedisCluster {
       WaitFor("a replica to know its master",
               [&] { return !console.Call({"CLUSTER", "REPLICATE", id}).IsError(); });
     }
-    WaitFor("the Cluster to be whole", [&] {
-      for (const auto& server : servers_) {
-        const resp::Value ranges = server->Console().Call({"CLUSTER", "SLOTS"});
-        if (ranges.items.size() != kMasters) return false;
-        for (const resp::Value& range : ranges.items) {
-          if (range.items.size() != 4) return false;  // First, last, master, replica.
-        }
-        if (server->Console().Call({"CLUSTER", "INFO"}).text.find("cluster_state:ok") ==
-            std::string::npos) {
-          return false;
-        }
-      }
-      for (int i = 0; i < kMasters; ++i) {
-        if (replica(i).Info("replication", "master_link_status") != "up") return false;
-      }
-      return true;
-    });
+    WaitFor(
+        "the Cluster to be whole",
+        [&] {
+          for (const auto& server : servers_) {
+            const resp::Value ranges = server->Console().Call({"CLUSTER", "SLOTS"});
+            if (ranges.items.size() != kMasters) return false;
+            for (const resp::Value& range : ranges.items) {
+              if (range.items.size() != 4) return false;  // First, last, master, replica.
+            }
+            if (server->Console().Call({"CLUSTER", "INFO"}).text.find("cluster_state:ok") ==
+                std::string::npos) {
+              return false;
+            }
+          }
+          for (int i = 0; i < kMasters; ++i) {
+            if (replica(i).Info("replication", "master_link_status") != "up") return false;
+          }
+          return true;
+        },
+        60);
   }
 
   RedisServer& master(int i) { return *servers_[static_cast<size_t>(i)]; }
@@ -114,8 +117,8 @@ class RedisCluster {
     return static_cast<int>(keys.items.size());
   }
   // First lets the masters hear of each other's epochs, some milliseconds after a move: a new owner
-  // takes a higher epoch only above those it knows of, and one that does not know of the old owner's
-  // loses the slot to its next message, so that each names the other.
+  // takes a higher epoch only above those it knows of, and one that does not know of the old
+  // owner's loses the slot to its next message, so that each names the other.
   void FinishMove(int slot, int from, int to) {
     WaitFor("the masters to agree on the epoch", [&] { return AgreeOnEpoch(); });
     const std::string text = std::to_string(slot);

@@ -139,6 +139,42 @@ TYPED_TEST_P(StoreContract, Case85_TimeThatRefilledIsNotRefundedAgain) {
   EXPECT_EQ(this->Remaining(meter, "k", 60 * kSec), 0);
 }
 
+// At 1/s and a burst of 2, of two open charges the first is given back: what is left of the second
+// has refilled a second later, whatever has been charged since.
+TYPED_TEST_P(StoreContract, Case85_ARefundMovesTheOpenChargesDown) {
+  this->Start();
+  constexpr int64_t kLater = kSec + 1000;
+  for (const int64_t units : {1, 97}) {  // The second takes the exact form of the bucket.
+    const auto period = std::chrono::seconds(units) + std::chrono::microseconds(units / 2);
+    const auto* meter =
+        *this->store_->Intern({.algorithm = Algorithm::kTokenBucket,
+                               .rate = {.units = units, .period = period, .burst = 2}});
+    const std::string key = std::to_string(units);
+    const store::Key128 hash = this->Key(key);
+    const auto reserve = [&](int64_t now_ns) {
+      this->DecideAll({{.meter = meter, .key = hash, .cost = 1}}, now_ns, Mode::kReserve);
+      return this->outcomes_[0];
+    };
+    const auto release = [&](const Outcome& outcome, int64_t now_ns) {
+      return this->store_->Release(*meter, hash, outcome.receipt, 1, this->At(now_ns));
+    };
+    const Outcome first = reserve(0), second = reserve(0);
+    EXPECT_TRUE(release(first, 0));
+    EXPECT_TRUE(reserve(kLater).charged) << key;
+    EXPECT_FALSE(release(second, kLater)) << key;
+    EXPECT_EQ(this->Remaining(meter, key, kLater), 1) << key;
+    // All comes back in the order of the charges and in the reverse one.
+    const Outcome third = reserve(9 * kSec), fourth = reserve(9 * kSec);
+    EXPECT_TRUE(release(fourth, 9 * kSec)) << key;
+    EXPECT_TRUE(release(third, 9 * kSec)) << key;
+    EXPECT_EQ(this->Remaining(meter, key, 9 * kSec), 2) << key;
+    const Outcome fifth = reserve(9 * kSec), sixth = reserve(9 * kSec);
+    EXPECT_TRUE(release(fifth, 9 * kSec)) << key;
+    EXPECT_TRUE(release(sixth, 9 * kSec)) << key;
+    EXPECT_EQ(this->Remaining(meter, key, 9 * kSec), 2) << key;
+  }
+}
+
 TYPED_TEST_P(StoreContract, Case32a_ARefusedCallSpendsNoOtherLimit) {
   this->Start();
   const auto* group = this->Meter(Algorithm::kTokenBucket, 10, std::chrono::minutes(1));
@@ -356,6 +392,7 @@ TYPED_TEST_P(StoreContract, Case81_ThreadsTogetherGetExactlyTheLimit) {
 REGISTER_TYPED_TEST_SUITE_P(StoreContract, Case15_ExactlyTheLimitPasses,
                             Case18_CostZeroStoresNothing, Case17_RefundsThroughSettleAndRelease,
                             Case83e_OverrunsAreDebt, Case85_TimeThatRefilledIsNotRefundedAgain,
+                            Case85_ARefundMovesTheOpenChargesDown,
                             Case32a_ARefusedCallSpendsNoOtherLimit, Case32b_EitherOrderOfTheLimits,
                             ShadowLimitsCountAndNeverDeny, PeekSaysAndChangesNothing,
                             Case42_ARaisedRateCarriesUsedUnitsOver, Case44_ALoweredRateHoldsAtOnce,

@@ -18,10 +18,11 @@ std::optional<TickBucket> TickBucket::Fit(const Rate& rate) {
 }
 
 int64_t TickBucket::Refund(int64_t* tat, Receipt receipt, int64_t units, int64_t now_ns) const {
-  const int64_t unreturned = std::max<int64_t>(receipt.a - now_ns * q_, 0);
+  const auto unreturned =
+      static_cast<int64_t>(std::max<Int128>(Int128{receipt.a} - Int128{now_ns} * q_, 0));
   const int64_t ticks = std::min(Clamp64(Int128{units} * p_), unreturned);
   *tat = std::max<int64_t>(*tat - ticks, 0);
-  return ticks;
+  return CeilDiv64(ticks, p_);
 }
 
 void TickBucket::Overrun(int64_t* tat, int64_t units, int64_t now_ns) const {
@@ -75,9 +76,9 @@ Step ExactBucket::Test(const State& state, int64_t cost, int64_t now_ns) const {
   return Describe(allowed, level, cost);
 }
 
-bool ExactBucket::Refund(State* state, Receipt receipt, int64_t units, int64_t now_ns) const {
+int64_t ExactBucket::Refund(State* state, Receipt receipt, int64_t units, int64_t now_ns) const {
   const Int128 unreturned = Level({receipt.a, receipt.b}, now_ns);
-  if (unreturned <= 0 || units <= 0) return false;
+  if (unreturned <= 0 || units <= 0) return 0;
   if (Int128{units} * period_ns_ <= unreturned) {
     state->used -= units;
   } else {  // Move tat back by A - now, exactly: it is the difference of two (base, used) pairs.
@@ -90,7 +91,7 @@ bool ExactBucket::Refund(State* state, Receipt receipt, int64_t units, int64_t n
     }
   }
   Normalize(state, now_ns);
-  return true;
+  return Clamp64(std::min<Int128>(units, CeilDiv(unreturned, period_ns_)));
 }
 
 void ExactBucket::Overrun(State* state, int64_t units, int64_t now_ns) const {

@@ -77,8 +77,18 @@ class TickBucket {
   }
 
   // Gives back `units` of a charge, at most what time has not given back since: min(units * T,
-  // max(0, A - now)). Returns the ticks taken off; 0 changes nothing.
+  // max(0, A - now)). Returns the units, rounded up; 0 changes nothing. Where other charges may
+  // have been given back since, call RefundOpen (refund_total.h).
   int64_t Refund(int64_t* tat, Receipt receipt, int64_t units, int64_t now_ns) const;
+  // The receipt of a charge below which so many units came back.
+  Receipt MovedDown(Receipt receipt, int64_t units) const {
+    receipt.a = Clamp64(Int128{receipt.a} - Int128{units} * p_);
+    return receipt;
+  }
+  // When time alone has given the charge back.
+  int64_t EndOf(Receipt receipt) const { return CeilDiv64(receipt.a, q_); }
+  // Whether nothing has been charged above it.
+  bool IsLast(int64_t tat, Receipt receipt, int64_t /*now_ns*/) const { return tat == receipt.a; }
   // Whole units up to the charge that time has not given back by `now_ns`, and a receipt for so
   // many.
   int64_t Unreturned(Receipt receipt, int64_t now_ns) const {
@@ -141,9 +151,18 @@ class ExactBucket {
 
   Step Charge(State* state, int64_t cost, int64_t now_ns, Receipt* receipt = nullptr) const;
   Step Test(const State& state, int64_t cost, int64_t now_ns) const;
-  // True when it gave something back.
-  bool Refund(State* state, Receipt receipt, int64_t units, int64_t now_ns) const;
   // As of TickBucket.
+  int64_t Refund(State* state, Receipt receipt, int64_t units, int64_t now_ns) const;
+  Receipt MovedDown(Receipt receipt, int64_t units) const {
+    receipt.b = Clamp64(Int128{receipt.b} - units);
+    return receipt;
+  }
+  int64_t EndOf(Receipt receipt) const {
+    return Clamp64(CeilDiv(Level({receipt.a, receipt.b}, 0), units_));
+  }
+  bool IsLast(const State& state, Receipt receipt, int64_t now_ns) const {
+    return Level(state, now_ns) == Level({receipt.a, receipt.b}, now_ns);
+  }
   int64_t Unreturned(Receipt receipt, int64_t now_ns) const {
     return Clamp64(std::max<Int128>(Level({receipt.a, receipt.b}, now_ns), 0) / period_ns_);
   }

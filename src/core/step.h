@@ -31,6 +31,7 @@ struct Receipt {
   int64_t a = 0;
   int64_t b = 0;
   int64_t at_ns = 0;  // When a token bucket was charged, for settles under another rate.
+  int64_t mark = -1;  // What had come back before, refund_total.h. Below 0: not known.
 
   friend bool operator==(const Receipt&, const Receipt&) = default;
 };

@@ -11,7 +11,11 @@ namespace {
 constexpr int64_t kParallelRetryNs =
     1'000'000'000;  // When a slot comes free is not known: a second is a fair guess.
 
-store::Mode ModeOf(bool peek) { return peek ? store::Mode::kPeek : store::Mode::kCharge; }
+store::Mode ModeOf(bool peek, const DecideOptions& options) {
+  if (peek) return store::Mode::kPeek;
+  const bool settles = options.reserve_ttl_ns > 0 && !options.reserve_parallel_only;
+  return settles ? store::Mode::kReserve : store::Mode::kCharge;
+}
 
 // Longer, where kNever is the longest.
 int64_t LongerWait(int64_t a, int64_t b) {
@@ -97,9 +101,10 @@ Result<const Verdict*> Worker::Decide(const policy::Attributes& call, const Cost
   const ReservationId id = reserves ? scratch_->ids.Next() : ReservationId{};
 
   Collect(call, costs, options, id.low, decision);
-  const bool admitted = engine.store.Decide({decision.charges.data(), decision.charge_count},
-                                            {decision.outcomes.data(), decision.charge_count}, now,
-                                            ModeOf(options.peek || decision.denied_missing));
+  const bool admitted =
+      engine.store.Decide({decision.charges.data(), decision.charge_count},
+                          {decision.outcomes.data(), decision.charge_count}, now,
+                          ModeOf(options.peek || decision.denied_missing, options));
   Describe(options, now, decision);
   Judge(admitted && !decision.denied_missing, decision);
   if (reserves && decision.verdict.allowed) {

@@ -60,7 +60,9 @@ Result<const Verdict*> Worker::DecideAdHoc(const AdHocRule& rule, int64_t cost,
   CollectRule(rule, **compiled, cost, options, id.low, decision);
   base::KeyHasher::State key = engine.AdHocFront(rule.spec.algorithm);
   decision.charges[0].key = key.Add(rule.key).Finish();
-  const store::Mode mode = options.peek ? store::Mode::kPeek : store::Mode::kCharge;
+  const store::Mode mode = options.peek ? store::Mode::kPeek
+                           : reserves   ? store::Mode::kReserve
+                                        : store::Mode::kCharge;
   const bool admitted =
       engine.store.Decide({decision.charges.data(), 1}, {decision.outcomes.data(), 1}, now, mode);
   Describe(options, now, decision);

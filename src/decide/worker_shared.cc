@@ -163,7 +163,7 @@ Task<Result<const Verdict*>> Worker::Finish(Decision& decision, core::Now now) {
   const size_t count = decision.charge_count;
   const int64_t began_ns = engine_.impl_->options.clock->MonotonicNs();
   const store::Mode mode =
-      options.peek || decision.denied_missing ? store::Mode::kPeek : store::Mode::kCharge;
+      options.peek || decision.denied_missing ? store::Mode::kPeek : store::Mode::kReserve;
   bool admitted = true;
   if (count > 0) {
     const std::span<const store::Charge> charges(decision.charges.data(), count);

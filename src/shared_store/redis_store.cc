@@ -105,7 +105,7 @@ Task<bool> RedisStore::Decide(std::span<const Charge> charges, std::span<const S
   }
   co_await Await(parts, now_ns + options_.timeout_ns);
   const bool admitted = Conclude(parts, charges, terms, outcomes, now, mode);
-  if (!admitted && mode == Mode::kCharge) GiveBack(charges, terms, outcomes, now);
+  if (!admitted && mode != Mode::kPeek) GiveBack(charges, terms, outcomes, now);
   co_return admitted;
 }
 

@@ -54,7 +54,8 @@ struct Outcome {
 
 enum class Mode : uint8_t {
   kCharge,
-  kPeek,  // Says whether the cost would pass; changes nothing.
+  kReserve,  // The same, for charges that may be settled later for less.
+  kPeek,     // Says whether the cost would pass; changes nothing.
 };
 
 // What a newcomer gets that finds no room: every entry it could replace is exhausted.

@@ -52,6 +52,7 @@ MemoryStore::MemoryStore(const MemoryStoreOptions& options)
     : on_full_(options.on_full),
       budget_(options.max_keys),
       changes_(&registry_),
+      refunds_(options.max_keys),
       narrow_(options.max_keys, &budget_, &registry_, &changes_),
       wide_(&budget_) {
   assert(options.max_keys >= 1);
@@ -65,8 +66,8 @@ Result<const core::Meter*> MemoryStore::Intern(const core::MeterSpec& spec, int 
 
 bool MemoryStore::DecideAll(std::span<const Charge> charges, std::span<Outcome> outcomes,
                             core::Now now, Mode mode) {
-  if (charges.size() == 1 && mode == Mode::kCharge) {
-    ChargeOne(charges[0], &outcomes[0], now);
+  if (charges.size() == 1 && mode != Mode::kPeek) {
+    ChargeIn(mode, charges[0], &outcomes[0], now);
     return outcomes[0].step.allowed || !charges[0].enforced;
   }
   for (const Charge& charge : charges) {
@@ -81,7 +82,7 @@ bool MemoryStore::DecideAll(std::span<const Charge> charges, std::span<Outcome> 
   if (!pass || mode == Mode::kPeek) return pass;
   for (size_t i = 0; i < charges.size(); ++i) {
     if (!charges[i].enforced) continue;
-    ChargeOne(charges[i], &outcomes[i], now);
+    ChargeIn(mode, charges[i], &outcomes[i], now);
     if (outcomes[i].step.allowed) continue;
     for (size_t j = 0; j < i; ++j) {
       if (charges[j].enforced) Undo(charges[j], &outcomes[j], now);
@@ -89,9 +90,18 @@ bool MemoryStore::DecideAll(std::span<const Charge> charges, std::span<Outcome> 
     return false;
   }
   for (size_t i = 0; i < charges.size(); ++i) {
-    if (!charges[i].enforced && outcomes[i].step.allowed) ChargeOne(charges[i], &outcomes[i], now);
+    if (!charges[i].enforced && outcomes[i].step.allowed)
+      ChargeIn(mode, charges[i], &outcomes[i], now);
   }
   return true;
+}
+
+void MemoryStore::ChargeIn(Mode mode, const Charge& charge, Outcome* outcome, core::Now now) {
+  if (mode != Mode::kReserve || !IsBucket(*charge.meter)) return ChargeOne(charge, outcome, now);
+  const RefundNotes::Note note =
+      refunds_.Lock(charge.key, now.mono_ns);  // No refund between charge and mark.
+  ChargeOne(charge, outcome, now);
+  outcome->receipt.mark = note.total.mark();
 }
 
 void MemoryStore::ChargeOne(const Charge& charge, Outcome* outcome, core::Now now) {
@@ -268,20 +278,44 @@ bool MemoryStore::Settle(const core::Meter& meter, Key128 key, core::Receipt rec
   int64_t delta = reserved - actual;
   if (meter.form() == Form::kDenyAll) return false;
   if (delta == 0 && meter.form() != Form::kParallel) return true;
+  if (delta > 0 && IsBucket(meter)) return SettleBucket(meter, key, receipt, delta, now);
   // Where the rate has changed since the charge, the state stays under the new one.
   const core::Meter* to = MeterOf(meter, key);
   if (to == nullptr || to->algorithm() != meter.algorithm()) to = &meter;
   if (delta > 0 && meter.form() != Form::kParallel) {
-    const int64_t asked = delta;
-    delta = Refundable(meter, *to, key, receipt, asked, now);
+    delta = Refundable(meter, *to, key, receipt, delta, now);
     if (delta <= 0) return false;
-    if (IsBucket(meter) && (to != &meter || delta < asked)) {
-      receipt = WithBucket(
-          *to, [&](const auto& bucket) { return bucket.ReceiptFor(delta, now.mono_ns); });
-    }
   }
-  return to->packed() ? SettlePacked(*to, key, receipt, delta, now)
-                      : SettleWide(*to, key, receipt, delta, now);
+  Returned none;
+  return to->packed() ? SettlePacked(*to, key, &none, receipt, delta, now)
+                      : SettleWide(*to, key, &none, receipt, delta, now);
+}
+
+bool MemoryStore::SettleBucket(const core::Meter& meter, Key128 key, core::Receipt receipt,
+                               int64_t units, core::Now now) {
+  const core::Meter* to = MeterOf(meter, key);
+  if (to == nullptr || to->algorithm() != meter.algorithm()) to = &meter;
+  RefundNotes::Note note = refunds_.Lock(key, now.mono_ns);
+  if (!note.has_room()) return false;
+  note.Use(to);
+  const core::Receipt moved = WithBucket(meter, [&](const auto& bucket) {
+    const core::RefundTotal::Place place{to == &meter ? receipt.mark : -1, bucket.EndOf(receipt)};
+    return bucket.MovedDown(receipt, note.total.Since(place));
+  });
+  const int64_t back = Refundable(meter, *to, key, moved, units, now);
+  if (back <= 0) return false;
+  if (to != &meter || back < units) {
+    receipt =
+        WithBucket(*to, [&](const auto& bucket) { return bucket.ReceiptFor(back, now.mono_ns); });
+    receipt.mark = note.total.mark();
+  }
+  Returned returned{note.total};
+  const bool done = to->packed() ? SettlePacked(*to, key, &returned, receipt, back, now)
+                                 : SettleWide(*to, key, &returned, receipt, back, now);
+  if (returned.total.mark() == note.total.mark()) return done;  // It was the last charge, or none.
+  note.total = returned.total;
+  note.Keep(returned.until_ns, now.mono_ns);
+  return done;
 }
 
 int64_t MemoryStore::Refundable(const core::Meter& from, const core::Meter& to, Key128 key,
@@ -304,26 +338,34 @@ const core::Meter* MemoryStore::MeterOf(const core::Meter& meter, Key128 key) {
   return entry != nullptr ? entry->meter : nullptr;
 }
 
-bool MemoryStore::SettlePacked(const core::Meter& meter, Key128 key, core::Receipt receipt,
-                               int64_t delta, core::Now now) {
+bool MemoryStore::SettlePacked(const core::Meter& meter, Key128 key, Returned* returned,
+                               core::Receipt receipt, int64_t delta, core::Now now) {
   const uint64_t spread = NarrowTable::Spread(key);
   bool changed = false;
+  Returned last;
   const auto step = [&](int64_t state, int64_t* next) {
     *next = state;
     changed = true;
+    last = *returned;
     if (delta < 0) {
       OverrunPacked(meter, next, -delta, now, spread);
     } else {
-      changed = RefundPacked(meter, next, receipt, delta, now, spread);
+      last.until_ns = now.mono_ns + TestPacked(meter, state, 0, now, spread).reset_after_ns;
+      changed = RefundPacked(meter, next, &last.total, receipt, delta, now, spread);
     }
     return changed;
   };
+  const auto update = [&] {
+    if (narrow_.Update(meter, key, now, step) == Found::kNo) return false;
+    *returned = last;
+    return true;
+  };
   for (int attempt = 0; attempt < kRoomAttempts;) {
-    if (narrow_.Update(meter, key, now, step) == Found::kYes) return changed;
+    if (update()) return changed;
     if (mixed_.load(std::memory_order_acquire)) {  // A charge of nothing brings it over.
       Outcome moved;
       ChargeAbsentPacked({.meter = &meter, .key = key, .cost = 0}, &moved, now);
-      if (narrow_.Update(meter, key, now, step) == Found::kYes) return changed;
+      if (update()) return changed;
     }
     if (delta > 0) return false;
     const Inserted inserted =
@@ -336,15 +378,20 @@ bool MemoryStore::SettlePacked(const core::Meter& meter, Key128 key, core::Recei
   return false;
 }
 
-bool MemoryStore::SettleWide(const core::Meter& meter, Key128 key, core::Receipt receipt,
-                             int64_t delta, core::Now now) {
+bool MemoryStore::SettleWide(const core::Meter& meter, Key128 key, Returned* returned,
+                             core::Receipt receipt, int64_t delta, core::Now now) {
   const uint64_t spread = ShardedMap::Spread(key);
   for (int attempt = 0; attempt < kRoomAttempts; ++attempt) {
     {
       ShardedMap::Shard shard = wide_.Lock(key);
       ShardedMap::Entry* entry = FindWide(&shard, meter, key, now);
       if (delta > 0 || meter.form() == Form::kParallel) {
-        return entry != nullptr && RefundWide(meter, &entry->state, receipt, delta, now, spread);
+        if (entry == nullptr) return false;
+        if (IsBucket(meter)) {
+          const core::Step step = TestWide(meter, &entry->state, 0, now, spread);
+          returned->until_ns = now.mono_ns + step.reset_after_ns;
+        }
+        return RefundWide(meter, &entry->state, &returned->total, receipt, delta, now, spread);
       }
       if (entry == nullptr) entry = shard.Insert(key, meter, now);
       if (entry != nullptr) {
@@ -386,7 +433,7 @@ int64_t MemoryStore::TrackedKeys(core::Now now) const {
 
 int64_t MemoryStore::MemoryBytes() const {
   return static_cast<int64_t>(narrow_.MemoryBytes()) + wide_.MemoryBytes() +
-         RateChanges::MemoryBytes();
+         RateChanges::MemoryBytes() + refunds_.MemoryBytes();
 }
 
 }  // namespace weir::store

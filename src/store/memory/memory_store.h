@@ -22,6 +22,7 @@
 #include "store/memory/meter_registry.h"
 #include "store/memory/narrow_table.h"
 #include "store/memory/rate_changes.h"
+#include "store/memory/refund_notes.h"
 #include "store/memory/sharded_map.h"
 #include "store/store.h"
 
@@ -91,8 +92,9 @@ class MemoryStore {
   // Replaces the reserved cost by the actual one. What was not used comes back as far as time has
   // not given it back already, at the fastest rate that may have held since; an overrun is charged
   // whatever remains, as debt. Ends a parallel
-  // lease. False: there was nothing to change (the counter is gone, or its window is over), or a
-  // debt found the store full. Settle each receipt once; only leases can tell a second time.
+  // lease. A token bucket gives back all of it for charges of Mode::kReserve only (refund_total.h).
+  // False: there was nothing to change (the counter is gone, or its window is over), or a debt
+  // found the store full. Settle each receipt once; only leases can tell a second time.
   // REQUIRES: 0 <= reserved, actual <= kMaxUnits.
   bool Settle(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t reserved,
               int64_t actual, core::Now now);
@@ -145,19 +147,28 @@ class MemoryStore {
   bool DecideAll(std::span<const Charge> charges, std::span<Outcome> outcomes, core::Now now,
                  Mode mode);
   void ChargeOne(const Charge& charge, Outcome* outcome, core::Now now);
+  // ChargeOne, and in kReserve with a receipt that tells what came back before it.
+  void ChargeIn(Mode mode, const Charge& charge, Outcome* outcome, core::Now now);
   void ChargeOneWide(const Charge& charge, Outcome* outcome, core::Now now);
   void Undo(const Charge& charge, Outcome* outcome, core::Now now);
 
   // The meter that the key's state was last written under.
   const core::Meter* MeterOf(const core::Meter& meter, Key128 key);
+  // What came back of a bucket, and until when that is of account.
+  struct Returned {
+    core::RefundTotal total;
+    int64_t until_ns = 0;
+  };
+  bool SettleBucket(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t units,
+                    core::Now now);
   // How much of a charge under `from` may come back under `to`, by all that is known of the rates
-  // since.
+  // since. REQUIRES of a bucket's receipt: MovedDown.
   int64_t Refundable(const core::Meter& from, const core::Meter& to, Key128 key,
                      core::Receipt receipt, int64_t units, core::Now now) const;
-  bool SettlePacked(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,
-                    core::Now now);
-  bool SettleWide(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t delta,
-                  core::Now now);
+  bool SettlePacked(const core::Meter& meter, Key128 key, Returned* returned, core::Receipt receipt,
+                    int64_t delta, core::Now now);
+  bool SettleWide(const core::Meter& meter, Key128 key, Returned* returned, core::Receipt receipt,
+                  int64_t delta, core::Now now);
   // The state of an entry of the map under a rate that packs.
   int64_t PackedFromWide(const ShardedMap::Entry& entry, const core::Meter& meter, core::Now now);
   // The key's entry in a locked shard, its state under `meter`; units used under a packed rate move
@@ -169,6 +180,7 @@ class MemoryStore {
   KeyBudget budget_;
   MeterRegistry registry_;
   RateChanges changes_;
+  RefundNotes refunds_;
   NarrowTable narrow_;
   ShardedMap wide_;
   // Some bucket or window of this store is too wide to pack, so a key may have its state in either

@@ -37,7 +37,7 @@ class StoreLimiter {
     // With a shadow limit beside it in every other call, so that both paths through the store are
     // taken.
     const size_t count = 1 + (calls_++ & 1);
-    store_->Decide({charges, count}, {outcomes, count}, {now_ns, 0}, Mode::kCharge);
+    store_->Decide({charges, count}, {outcomes, count}, {now_ns, 0}, Mode::kReserve);
     *receipt = outcomes[0].receipt;
     return outcomes[0].step;
   }
@@ -138,7 +138,7 @@ TEST(MemoryStoreTest, SettlesAcrossAChangeOfTheForm) {
   const core::Now now{.mono_ns = 1000};
   Charge charge{.meter = packed, .key = key, .cost = 50};
   Outcome reserved, next;
-  EXPECT_TRUE(store.Decide({&charge, 1}, {&reserved, 1}, now, Mode::kCharge));
+  EXPECT_TRUE(store.Decide({&charge, 1}, {&reserved, 1}, now, Mode::kReserve));
   charge = {.meter = wide, .key = key, .cost = 1};
   EXPECT_TRUE(store.Decide({&charge, 1}, {&next, 1}, now, Mode::kCharge));
   EXPECT_EQ(next.step.remaining, 99'991 - 51);
@@ -162,7 +162,7 @@ TEST(MemoryStoreTest, Case85_AFasterRateHasRefilledWhatASettleGivesBack) {
     const auto charge = [&](const core::Meter* rate, int64_t cost, int64_t at_ns) {
       const Charge all{.meter = rate, .key = key, .cost = cost};
       Outcome outcome;
-      EXPECT_TRUE(store.Decide({&all, 1}, {&outcome, 1}, {at_ns, 0}, Mode::kCharge));
+      EXPECT_TRUE(store.Decide({&all, 1}, {&outcome, 1}, {at_ns, 0}, Mode::kReserve));
       return outcome.receipt;
     };
     constexpr int64_t kStartNs = 1000, kFullNs = 3'000'001'000;
@@ -193,7 +193,7 @@ class ChangingRate {
   core::Receipt Take(const core::Meter* meter, int64_t cost, int64_t now_ns) {
     const Charge charge{.meter = meter, .key = key_, .cost = cost};
     Outcome outcome;
-    EXPECT_TRUE(store_.Decide({&charge, 1}, {&outcome, 1}, {now_ns, 0}, Mode::kCharge));
+    EXPECT_TRUE(store_.Decide({&charge, 1}, {&outcome, 1}, {now_ns, 0}, Mode::kReserve));
     return outcome.receipt;
   }
   bool Release(const core::Meter* meter, core::Receipt receipt, int64_t cost, int64_t now_ns) {

@@ -5,10 +5,10 @@ namespace weir::store {
 using core::FixedWindowState;
 using core::Form;
 
-bool RefundPacked(const core::Meter& meter, int64_t* state, core::Receipt receipt, int64_t units,
-                  core::Now now, uint64_t spread) {
+bool RefundPacked(const core::Meter& meter, int64_t* state, core::RefundTotal* total,
+                  core::Receipt receipt, int64_t units, core::Now now, uint64_t spread) {
   if (meter.form() == Form::kTickBucket) {
-    return meter.tick_bucket().Refund(state, receipt, units, now.mono_ns) > 0;
+    return RefundOpen(meter.tick_bucket(), state, total, receipt, units, now.mono_ns) > 0;
   }
   FixedWindowState window = meter.window().Unpack(*state);
   if (!meter.window().Refund(&window, receipt, units, now, spread)) return false;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/meter.h"
+#include "core/refund_total.h"
 
 namespace weir::store {
 
@@ -31,9 +32,10 @@ inline core::Step TestPacked(const core::Meter& meter, int64_t state, int64_t co
   return meter.window().Test(meter.window().Unpack(state), cost, now, spread);
 }
 
-// False: nothing to give back, the state is as it was.
-bool RefundPacked(const core::Meter& meter, int64_t* state, core::Receipt receipt, int64_t units,
-                  core::Now now, uint64_t spread);
+// False: nothing to give back, the state is as it was. `total` is what came back of the bucket
+// before; windows have no use for it.
+bool RefundPacked(const core::Meter& meter, int64_t* state, core::RefundTotal* total,
+                  core::Receipt receipt, int64_t units, core::Now now, uint64_t spread);
 void OverrunPacked(const core::Meter& meter, int64_t* state, int64_t units, core::Now now,
                    uint64_t spread);
 

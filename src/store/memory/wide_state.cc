@@ -100,14 +100,19 @@ core::Step TestWide(const core::Meter& meter, WideState* state, int64_t cost, No
   });
 }
 
-bool RefundWide(const core::Meter& meter, WideState* state, core::Receipt receipt, int64_t units,
-                Now now, uint64_t spread) {
+bool RefundWide(const core::Meter& meter, WideState* state, core::RefundTotal* total,
+                core::Receipt receipt, int64_t units, Now now, uint64_t spread) {
   if (meter.form() == Form::kParallel) {
     return meter.parallel().Release(As<core::ParallelState>(state),
                                     static_cast<uint64_t>(receipt.a));
   }
-  return WithAlgorithm(meter, now, spread, [&]<typename A>(const Bound<A>& bound) {
-    return bound.Call(&A::Refund, As<typename A::State>(state), receipt, units);
+  return WithAlgorithm(meter, now, spread, [&]<typename A>(const Bound<A>& bound) -> bool {
+    auto* own = As<typename A::State>(state);
+    if constexpr (std::is_same_v<A, core::ExactBucket>) {
+      return RefundOpen(bound.algorithm, own, total, receipt, units, now.mono_ns) > 0;
+    } else {
+      return bound.Call(&A::Refund, own, receipt, units);
+    }
   });
 }
 

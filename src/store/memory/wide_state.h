@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "core/meter.h"
+#include "core/refund_total.h"
 #include "store/memory/packed_state.h"
 #include "store/store.h"
 
@@ -26,9 +27,10 @@ core::Step ChargeWide(const core::Meter& meter, WideState* state, const Charge& 
 // May drop what has expired from the state; means no change.
 core::Step TestWide(const core::Meter& meter, WideState* state, int64_t cost, core::Now now,
                     uint64_t spread);
-// False: nothing to give back. For a parallel meter both end the lease of the receipt.
-bool RefundWide(const core::Meter& meter, WideState* state, core::Receipt receipt, int64_t units,
-                core::Now now, uint64_t spread);
+// False: nothing to give back. For a parallel meter it ends the lease of the receipt. `total` is
+// what came back of the bucket before; the others have no use for it.
+bool RefundWide(const core::Meter& meter, WideState* state, core::RefundTotal* total,
+                core::Receipt receipt, int64_t units, core::Now now, uint64_t spread);
 // REQUIRES: not a parallel meter.
 void OverrunWide(const core::Meter& meter, WideState* state, int64_t units, core::Now now,
                  uint64_t spread);

@@ -7,7 +7,10 @@ local now = time[1] * 1000000 + time[2]
 
 -- Numbers are whole and below 2^53, so a double holds them exactly. A state is a string: a descriptor
 -- of the rate that it was written under (22 bytes: the form, then a, b and c), for a while after the
--- rate has changed what it came from (28 bytes; 128 is added to the form), then the form's own part.
+-- rate has changed what it came from (28 bytes; 128 is added to the form), then the form's own part,
+-- and of a bucket that gave something back, for as long as charges may be open that were made before,
+-- how much that was (core/refund_total.h; 21 bytes: since when it is counted, the units, until when;
+-- and for each known place 21 more: its mark, when time has given it back, the units).
 -- A meter is a list: form, descriptor, a, b, c, limit, tau (or false), edges (calendar only).
 --   1 to 4  token bucket: units return at b / a for each microsecond; a is a unit and b a microsecond
 --           in ticks, c the capacity. Odd forms keep the level in ticks, where that is exact in one
@@ -133,6 +136,12 @@ local function Counters()
         else
           written, s.u, s.r = read('>I7I7I7', v, at)
         end
+        local returned = at + (m[1] % 2 == 1 and 14 or 21)
+        if returned < #v then
+          s.returned = {read('>I7I7I7', v, returned)}
+          s.places = sub(v, returned + 21)
+          if s.returned[3] <= now then s.returned = nil end
+        end
         if written > now + AHEAD_MAX then written, s.carried = now, true end
         s.u, s.r = Age(s.u, s.r, now - written, m)
         return s
@@ -147,8 +156,9 @@ local function Counters()
       Charge = function(m, s, n)
         s.u = s.u + n
         local remaining, reset = Describe(m, s)
-        if m[1] % 2 == 1 then return remaining, reset, s.u * m[3] + s.r end
-        return remaining, reset, s.u, s.r
+        local mark = s.returned and s.returned[2]
+        if m[1] % 2 == 1 then return remaining, reset, s.u * m[3] + s.r, nil, mark end
+        return remaining, reset, s.u, s.r, mark
       end,
       Used = function(_, s) return s.u + (s.r > 0 and 1 or 0) end,
       FromUsed = function(_, used) return {u = used, r = 0} end,
@@ -584,7 +594,7 @@ local function Counters()
         if past and not IsFaster(p, q, past[3], past[4]) then p, q = past[3], past[4] end
         past = {now, past and Max(past[2], ends) or ends, p, q}
       end
-      return {u = u, r = r, past = past}
+      return {u = u, r = r, past = past, returned = old.returned, places = ''}
     end
     local kind = Kind(from[1])
     local used = kind.Used(from, old)
@@ -595,7 +605,8 @@ local function Counters()
     return s
   end
 
-  local counters = {MulDiv = MulDiv, Age = Age, FromTicks = FromTicks, IsFaster = IsFaster, Kind = Kind}
+  local counters = {MulDiv = MulDiv, Age = Age, FromTicks = FromTicks, IsFaster = IsFaster, Kind = Kind,
+                    Micros = Micros, MOST = MOST}
 
   -- The state v (or false) under meter m. `carried`: it was written under another rate, or by a clock
   -- that was ahead, and has to be written again: from now on it changes at this rate.
@@ -645,6 +656,11 @@ local function Counters()
     if past and past[2] > now then
       head = char(byte(head) + 128) .. sub(head, 2) .. write('>I7I7I7I7', unpack(past))
       ttl = Max(ttl, past[2] - now)
+    end
+    local returned = s.returned
+    if returned then
+      own = own .. write('>I7I7I7', returned[1], returned[2], returned[3]) .. s.places
+      ttl = Max(ttl, returned[3] - now)
     end
     if ttl == 0 then return nil, 0 end
     return head .. own, ceil(ttl / 1000) + 1

@@ -6,7 +6,8 @@
 --    0 denied,  remaining, reset_after, retry_after
 --    1 allowed, remaining, reset_after
 --    2 charged, remaining, reset_after, where it stands
---    3 charged, remaining, reset_after, where it stands in two numbers (buckets of a wide form)}
+--    3 charged, remaining, reset_after, where it stands in two numbers (buckets of a wide form)
+--    4, 5 as 2 and 3, and the mark of the receipt (core/refund_total.h; else it is 0)}
 -- Waits are in microseconds; -1: never, or not known. Nothing is written before all is decided, and
 -- each counter is written once. A denial writes nothing but what a changed rate has carried over
 -- and what a clock that was ahead has left.
@@ -18,6 +19,7 @@ values = call('MGET', unpack(KEYS))
 -- By key: the level of a bucket that is as its meter left it, or the state of any other counter, and
 -- the meter that it is under.
 local levels, states, under = {}, {}, {}
+local returned = {} -- By key, beside a level: the last part of its state and the mark in it.
 local dirty, changed, changes = {}, {}, 0
 local counters = nil
 
@@ -36,7 +38,8 @@ local function Enter(k, meter, x)
   if before then -- Two rates of one limit meet in this call.
     local m = meters[before]
     if levels[k] then
-      values[k] = levels[k] > 0 and write('>c22I7I7', m[2], now, levels[k])
+      local rest = returned[k] and returned[k][1] or ''
+      values[k] = (levels[k] > 0 or rest ~= '') and write('>c22I7I7', m[2], now, levels[k]) .. rest
     else
       values[k] = counters.Save(m, states[k]) or false
     end
@@ -68,11 +71,15 @@ while i <= last do
         local v = values[k]
         if not v then
           level = 0
-        elseif #v == 36 then
+        elseif #v == 36 or #v >= 57 then
           local descriptor, at, ticks = read('>c22I7I7', v)
           if descriptor == m[2] and at <= now + AHEAD_MAX then
             level = ticks - (now - at) * m[4]
             if level < 0 then level = 0 end
+            if #v > 36 then
+              local _, mark, ends = read('>I7I7I7', v, 37)
+              if ends > now then returned[k] = {string.sub(v, 37), mark, ends} end
+            end
           end
         end
       end
@@ -115,6 +122,10 @@ while i <= last do
         end
         out[o + 1], out[o + 2], out[o + 3], out[o + 4] =
           2, floor((tau - level) / p), ceil(level / m[4]), level
+        if returned[k] then
+          out[o + 1], out[o + 5] = 4, returned[k][2]
+          o = o + 1
+        end
         o = o + 4
       else
         out[o + 1], out[o + 2], out[o + 3] =
@@ -129,13 +140,18 @@ while i <= last do
       local x = argument[i + 3]
       local kind, s = counters.Kind(m[1]), states[k]
       if ok and pass and n > 0 and x ~= '' then
-        local remaining, reset, a, b = kind.Charge(m, s, n, x)
+        local remaining, reset, a, b, mark = kind.Charge(m, s, n, x)
         Touch(k)
-        out[o + 1], out[o + 2], out[o + 3], out[o + 4] = b and 3 or 2, remaining, reset, a
+        local what = b and 3 or 2
+        out[o + 1], out[o + 2], out[o + 3], out[o + 4] = mark and what + 2 or what, remaining, reset, a
         o = o + 4
         if b then
           o = o + 1
           out[o] = b
+        end
+        if mark then
+          o = o + 1
+          out[o] = mark
         end
       else
         local _, remaining, reset, retry = kind.Test(m, s, n, x)
@@ -155,8 +171,13 @@ for c = 1, changes do
   local k = changed[c]
   local m, level = meters[under[k]], levels[k]
   if level then
-    call('SET', KEYS[k], write('>c22I7I7', m[2], now, level), 'PX',
-         text('%d', ceil(level / m[4] / 1000) + 1 + spare_ms))
+    local state, lasts = write('>c22I7I7', m[2], now, level), level / m[4]
+    local rest = returned[k]
+    if rest then
+      state = state .. rest[1]
+      if rest[3] - now > lasts then lasts = rest[3] - now end
+    end
+    call('SET', KEYS[k], state, 'PX', text('%d', ceil(lasts / 1000) + 1 + spare_ms))
   else
     counters.Store(k, m, states[k])
   end

@@ -30,6 +30,7 @@ constexpr int64_t kDenied = 0;
 constexpr int64_t kAllowed = 1;
 constexpr int64_t kCharged = 2;
 constexpr int64_t kChargedWide = 3;
+constexpr int64_t kMarked = 2;  // Added to the two above.
 
 // Microseconds of an answer, where -1 stays "never".
 int64_t WaitNs(int64_t us) { return us < 0 ? core::kNever : us * 1000; }
@@ -105,7 +106,8 @@ Result<bool> DecideReply::Next(std::span<const Charge> charges, std::span<Outcom
     const std::optional<int64_t> kind = ReadNumber(text_, at_);
     const std::optional<int64_t> remaining = ReadNumber(text_, at_);
     const std::optional<int64_t> reset_us = ReadNumber(text_, at_);
-    if (!kind || *kind < 0 || *kind > kChargedWide || !remaining || !reset_us) return NotAnAnswer();
+    if (!kind || *kind < 0 || *kind > kChargedWide + kMarked || !remaining || !reset_us)
+      return NotAnAnswer();
     Outcome outcome;
     outcome.step = {
         .allowed = *kind > 0, .remaining = *remaining, .reset_after_ns = WaitNs(*reset_us)};
@@ -114,14 +116,19 @@ Result<bool> DecideReply::Next(std::span<const Charge> charges, std::span<Outcom
       const std::optional<int64_t> number = ReadNumber(text_, at_);
       if (!number) return NotAnAnswer();
       if (*kind == kDenied) outcome.step.retry_after_ns = WaitNs(*number);
-      if (outcome.charged) outcome.receipt = {*number, 1, now_us_ * 1000};
+      if (outcome.charged) outcome.receipt = {*number, 1, now_us_ * 1000, 0};
     }
     if (outcome.charged && charge.meter->form() == core::Form::kParallel) {
       outcome.receipt = {static_cast<int64_t>(charge.lease_id), 1, 0};
-    } else if (*kind == kChargedWide) {
+    } else if (*kind == kChargedWide || *kind == kChargedWide + kMarked) {
       const std::optional<int64_t> part = ReadNumber(text_, at_);
       if (!part) return NotAnAnswer();
       outcome.receipt.b = *part;
+    }
+    if (*kind >= kCharged + kMarked) {
+      const std::optional<int64_t> mark = ReadNumber(text_, at_);
+      if (!mark) return NotAnAnswer();
+      outcome.receipt.mark = *mark;
     }
     admitted = admitted && (outcome.step.allowed || !charge.enforced);
     outcomes[i] = outcome;

@@ -203,7 +203,7 @@ class History {
   void DecideSome() {
     std::vector<ScriptStore::Decision> decisions(static_cast<size_t>(Pick(1, 4)));
     for (ScriptStore::Decision& decision : decisions) {
-      decision.mode = Chance(10) ? Mode::kPeek : Mode::kCharge;
+      decision.mode = Chance(10) ? Mode::kPeek : Mode::kReserve;
       for (const Limit& limit : limits_) {
         if (!decision.charges.empty() && Chance(30)) continue;
         Charge charge{.meter = limit.scripts,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cassert>
 
@@ -42,13 +43,14 @@ void SettleCall::Add(int op, const SharedCharge& charge, int64_t reserved, int64
   items_.Number(parallel ? 0 : charge.receipt.a);
   items_.Number(parallel ? 0 : charge.receipt.b);
   items_.Number(charge.receipt.at_ns / 1000);
+  items_.Number(std::max<int64_t>(charge.receipt.mark, 0));
   if (parallel) {
     const std::array<char, 8> word = IdWord(charge.receipt.a);
     items_.Bytes({word.data(), word.size()});
   } else {
     items_.Number(code.form == ScriptForm::kWindow ? WindowOffsetUs(code.a, charge.key) : 0);
   }
-  numbers_ += 9;
+  numbers_ += 10;
 }
 
 void SettleCall::Settle(const SharedCharge& charge) {
