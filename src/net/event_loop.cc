@@ -128,6 +128,10 @@ void EventLoop::Run() {
     RunReady();
     RunTickEnd();
     Wait();
+    for (int i = 0; i < batch_size_; ++i) {
+      if (batch_[i].data.ptr != nullptr)
+        static_cast<FdWatcher*>(batch_[i].data.ptr)->Note(batch_[i].events);
+    }
     while (batch_next_ < batch_size_) {
       const epoll_event& event = batch_[batch_next_++];
       if (event.data.ptr == nullptr) {

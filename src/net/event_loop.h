@@ -37,7 +37,10 @@ class Stream;
 // Something with a file descriptor that the loop tells of readiness.
 class FdWatcher {
  public:
-  // `events`: the EPOLL* bits that came up. May destroy this watcher.
+  // `events`: the EPOLL* bits that came up. Called for all of a tick's events before any of them is
+  // acted upon, so that whoever acts knows what came in on the others. Must not touch the loop.
+  virtual void Note(uint32_t /*events*/) {}
+  // Acts upon them. May destroy this watcher.
   virtual void OnEvents(uint32_t events) = 0;
 
  protected:

@@ -76,11 +76,13 @@ void Stream::DropTls() {
   ssl_ = nullptr;
 }
 
-void Stream::OnEvents(uint32_t events) {
+void Stream::Note(uint32_t events) {
   if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) readable_ = true;
   if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) writable_ = true;
   if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true;
+}
 
+void Stream::OnEvents(uint32_t /*events*/) {
   if (handshaker_ != nullptr && TryHandshake(*handshaker_) == Attempt::kDone) {
     loop_.ResumeSoon(std::exchange(handshaker_, nullptr)->caller_);
   }
@@ -140,8 +142,7 @@ void Stream::ShutdownWrite() {
 
 bool Stream::IsQuiet() const {
   if (hung_up_ || cancelled_ || (ssl_ != nullptr && SSL_has_pending(ssl_))) return false;
-  // The kernel, not readable_: what came in since the loop last asked has raised no edge yet, and
-  // would be taken for the answer to the next request.
+  if (!readable_) return true;  // Drained, and no edge since.
   char byte;
   const ssize_t got = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);

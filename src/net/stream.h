@@ -102,7 +102,8 @@ class Stream final : private FdWatcher {
   const Endpoint& peer() const { return peer_; }
   EventLoop& loop() const { return loop_; }
   int fd() const { return fd_; }
-  // True when the peer has neither sent bytes nor closed: fit to carry a new request.
+  // True when the peer has neither sent bytes nor closed, up to the beginning of the loop's tick: fit
+  // to carry a new request. No system call, unless the last read left the question open.
   bool IsQuiet() const;
 
  private:
@@ -110,6 +111,7 @@ class Stream final : private FdWatcher {
   enum class Attempt : uint8_t { kDone, kWantRead, kWantWrite };
 
   Stream(EventLoop& loop, int fd, const Endpoint& peer);
+  void Note(uint32_t events) override;
   void OnEvents(uint32_t events) override;
   void Sweep(int64_t now_ns);
   Attempt TryRead(ReadOp& op);
