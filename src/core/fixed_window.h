@@ -75,6 +75,8 @@ class FixedWindow {
   int64_t Pack(State state) const {
     return state.index << count_bits_ | std::min(state.count, count_mask_);
   }
+  // The packed count is at its largest: it may have been more.
+  bool IsSaturated(State state) const { return state.count >= count_mask_; }
   State Unpack(int64_t packed) const { return {packed >> count_bits_, packed & count_mask_}; }
 
  private:

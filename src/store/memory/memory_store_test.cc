@@ -276,5 +276,38 @@ TEST(MemoryStoreTest, AWindowOfAnotherLimitGivesBackInFull) {
   EXPECT_EQ(rate.Remaining(twenty, 1000), 13);
 }
 
+// A count too large for the word that a small limit packs it in stays at its largest: how much a
+// refund would leave is not known.
+TEST(MemoryStoreTest, ACountBeyondThePackedOneStaysUntilItsWindowEnds) {
+  ChangingRate rate;
+  const core::Meter* huge = rate.Window(4'000'000'000'000'000, std::chrono::hours(1));
+  const core::Meter* ten = rate.Window(10, std::chrono::hours(1));
+  const core::Receipt open = rate.Take(huge, 3'000'000'000'000'000, 1000);
+  rate.Take(huge, 1'000'000'000'000'000, 1000);
+  rate.Take(ten, 0, 1000);
+  EXPECT_FALSE(rate.Release(huge, open, 3'000'000'000'000'000, 1000));
+  EXPECT_EQ(rate.Remaining(ten, 1000), 0);
+}
+
+TEST(MemoryStoreTest, ACalendarWindowIsTheSameWhateverItsPeriod) {
+  MemoryStore store({.max_keys = 10});
+  core::MeterSpec spec{.algorithm = Algorithm::kFixedWindow,
+                       .rate = {.units = 10, .period = std::chrono::hours(24)},
+                       .alignment = core::Alignment::kDay};
+  const core::Meter* day = *store.Intern(spec);
+  spec.rate = {.units = 20, .period = std::chrono::hours(1)};
+  const core::Meter* same_day = *store.Intern(spec);
+  const core::Now now{.mono_ns = 1000, .wall_ns = 1'767'225'600'000'000'000};
+  const Charge charge{.meter = day, .key = {1, 2}, .cost = 10};
+  Outcome outcome;
+  EXPECT_TRUE(store.Decide({&charge, 1}, {&outcome, 1}, now, Mode::kReserve));
+  const Charge next{.meter = same_day, .key = {1, 2}, .cost = 0};
+  Outcome peeked;
+  store.Decide({&next, 1}, {&peeked, 1}, now, Mode::kCharge);
+  EXPECT_EQ(peeked.step.remaining, 10);
+  EXPECT_TRUE(store.Release(*day, {1, 2}, outcome.receipt, 10, now));
+  EXPECT_EQ(store.Peek(*same_day, {1, 2}, 0, now).remaining, 20);
+}
+
 }  // namespace
 }  // namespace weir::store

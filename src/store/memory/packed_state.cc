@@ -11,6 +11,7 @@ bool RefundPacked(const core::Meter& meter, int64_t* state, core::RefundTotal* t
     return RefundOpen(meter.tick_bucket(), state, total, receipt, units, now.mono_ns) > 0;
   }
   FixedWindowState window = meter.window().Unpack(*state);
+  if (meter.window().IsSaturated(window)) return false;  // How much is left then is not known.
   if (!meter.window().Refund(&window, receipt, units, now, spread)) return false;
   *state = meter.window().Pack(window);
   return true;

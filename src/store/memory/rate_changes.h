@@ -41,8 +41,9 @@ inline bool KeepsTime(const core::Meter& a, const core::Meter& b) {
   if (a.form() == core::Form::kLog || a.form() == core::Form::kParallel) return true;
   const core::MeterSpec& x = a.spec();
   const core::MeterSpec& y = b.spec();
-  return x.rate.period == y.rate.period && x.strict == y.strict && x.buckets == y.buckets &&
-         x.alignment == y.alignment && x.timezone == y.timezone;
+  if (x.alignment != y.alignment) return false;
+  if (x.alignment != core::Alignment::kNone) return x.timezone == y.timezone;
+  return x.rate.period == y.rate.period && x.strict == y.strict && x.buckets == y.buckets;
 }
 
 class RateChanges {
