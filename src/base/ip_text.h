@@ -45,6 +45,10 @@ struct IpRange {
   int prefix_length = 128;  // Of 128 bits, also for IPv4.
 };
 
+constexpr bool Contains(const IpRange& range, IpBits bits) {
+  return ((range.bits ^ bits) & ~HostMask(range.prefix_length)) == 0;
+}
+
 // "10.0.0.0/8", "2001:db8::/32", or an address alone, which means itself. Bits beyond the length
 // must be zero, since `10.1.2.3/8` is more often a mistake than a wish.
 Result<IpRange> ParseIpRange(std::string_view text);

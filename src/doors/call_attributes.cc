@@ -9,13 +9,6 @@
 namespace weir::doors {
 namespace {
 
-policy::AddressBits BitsOf(identity::IpAddress address) {
-  policy::AddressBits bits;
-  identity::Bits128 rest = address.bits();
-  for (size_t i = bits.size(); i-- > 0; rest >>= 8) bits[i] = static_cast<uint8_t>(rest);
-  return bits;
-}
-
 bool IsLower(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
 }
@@ -72,7 +65,7 @@ Result<void> CallAttributes::SetApiKey(std::string_view api_key) {
 void CallAttributes::SetAddress(identity::IpAddress address) {
   ip_ = address.Grouped(worker_->identity().options().ipv6_prefix);
   attributes_.Set(policy::kIpAttribute, ip_.view());
-  attributes_.SetAddress(BitsOf(address));
+  attributes_.SetAddress(address.bits());
 }
 
 Result<void> CallAttributes::SetPath(std::string_view path) {

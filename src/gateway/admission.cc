@@ -43,13 +43,6 @@ void SetTarget(const policy::Route& route, const Call& call, std::string& target
   }
 }
 
-policy::AddressBits BitsOf(identity::IpAddress address) {
-  policy::AddressBits bits;
-  identity::Bits128 rest = address.bits();
-  for (size_t i = bits.size(); i-- > 0; rest >>= 8) bits[i] = static_cast<uint8_t>(rest);
-  return bits;
-}
-
 void Identify(LoopState& state, const Client& client, Call& call) {
   const identity::IdentityResolver& resolver = state.worker().identity();
   call.trusted_peer = resolver.options().trusted_proxies.Contains(client.address);
@@ -62,7 +55,7 @@ void Identify(LoopState& state, const Client& client, Call& call) {
 void SetAttributes(const Call& call, policy::Attributes& attributes) {
   attributes.Set(policy::kClientAttribute, call.identity.client.view());
   attributes.Set(policy::kIpAttribute, call.identity.ip.view());
-  attributes.SetAddress(BitsOf(call.identity.address));
+  attributes.SetAddress(call.identity.address.bits());
   attributes.Set(policy::kMethodAttribute, call.head.method);
   attributes.Set(policy::kHostAttribute, call.host);
   attributes.Set(policy::kPathAttribute, uri::WithoutTrailingSlash(call.path));

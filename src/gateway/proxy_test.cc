@@ -299,9 +299,9 @@ routes: [{match: {path: /v1/*}, upstream: ai, rewrite: {prefix: /openai/v1}}]
   }());
 }
 
-// A limit on the path counts what the upstream serves: no field names another path beside it, not
-// even one from a trusted proxy, which may only have passed it on.
-TEST(ProxyTest, Case86_NoFieldNamesAnotherPath) {
+// A limit on the path or the method counts what the upstream serves: no field names another one,
+// not even a field from a trusted proxy, which may only have passed it on.
+TEST(ProxyTest, Case86_NoFieldNamesAnotherTarget) {
   for (const std::string proxies : {"[]", "[127.0.0.1/32]"}) {
     World world("listen: {gateway: 127.0.0.1:0}\nidentity: {trusted_proxies: " + proxies + R"(}
 upstreams: [{name: up, urls: ["http://UPSTREAM0"]}]
@@ -314,10 +314,13 @@ limits: [{name: chat, per: [ip], rate: 1/hour, match: {path: /v1/chat}}]
           co_await client.Ask(Get("/free",
                                   "X-Original-URL: /v1/chat\r\nx-rewrite-url: /v1/chat\r\n"
                                   "X_Original_Url: /v1/chat\r\nX_REWRITE-URL: /v1/chat\r\n"
+                                  "X-HTTP-Method-Override: DELETE\r\nx-http-method: DELETE\r\n"
+                                  "X-Method-Override: DELETE\r\nX_Method_Override: DELETE\r\n"
                                   "X-Original-Urls: kept\r\n"));
       EXPECT_EQ(answer.status, 200);
       const Message& sent = world.upstream().requests.at(0);
       EXPECT_EQ(sent.head.find("/v1/chat"), std::string::npos) << sent.head;
+      EXPECT_EQ(sent.head.find("DELETE"), std::string::npos) << sent.head;
       EXPECT_EQ(sent.Field("x-original-urls"), "kept");
     }());
   }

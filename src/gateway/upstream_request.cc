@@ -19,11 +19,16 @@ void AppendLine(wire::Buffer& out, std::string_view name, std::string_view value
   out.Append("\r\n");
 }
 
-// Some servers and frameworks (IIS, PHP's) serve the path that these name instead of the target's:
-// a call would be limited by one path and served another, whoever added the field.
-bool NamesAnotherPath(std::string_view name) {
-  return (name[0] | 0x20) == 'x' && (http1::EqualIgnoreCase(name, "x-original-url") ||
-                                     http1::EqualIgnoreCase(name, "x-rewrite-url"));
+// Some servers and frameworks (IIS, PHP's, Rails) serve the path or the method that these name
+// instead of the request line's: a call would be limited as one and served as another, whoever
+// added the field.
+bool NamesAnotherTarget(std::string_view name) {
+  constexpr std::string_view kNames[] = {"x-original-url", "x-rewrite-url",
+                                         "x-http-method-override", "x-http-method",
+                                         "x-method-override"};
+  return (name[0] | 0x20) == 'x' && std::ranges::any_of(kNames, [&](std::string_view other) {
+           return http1::EqualIgnoreCase(name, other);
+         });
 }
 
 // Fields that are written anew, or not at all.
@@ -41,7 +46,7 @@ bool IsOurs(const Call& call, const http1::HeaderField& field) {
     case FieldId::kXRealIp:
       return !call.trusted_peer;
     case FieldId::kOther:
-      return NamesAnotherPath(field.name);
+      return NamesAnotherTarget(field.name);
     default:
       return false;
   }

@@ -28,7 +28,7 @@ IpAddress IpAddress::FromV4Bytes(std::span<const uint8_t, 4> bytes) {
 }
 
 IpAddress IpAddress::FromV6Bytes(std::span<const uint8_t, 16> bytes) {
-  Bits128 bits = 0;
+  base::IpBits bits = 0;
   for (const uint8_t byte : bytes) bits = bits << 8 | byte;
   return V6(bits);
 }
@@ -104,7 +104,7 @@ bool CidrSet::Contains(IpAddress address) const {
   const std::vector<Range>& ranges = address.is_v4() ? v4_ : v6_;
   const auto behind =
       std::upper_bound(ranges.begin(), ranges.end(), address.bits(),
-                       [](Bits128 bits, const Range& range) { return bits < range.first; });
+                       [](base::IpBits bits, const Range& range) { return bits < range.first; });
   return behind != ranges.begin() && address.bits() <= std::prev(behind)->last;
 }
 

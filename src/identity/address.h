@@ -18,11 +18,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ip_text.h"
 #include "weir/result.h"
 
 namespace weir::identity {
-
-__extension__ typedef unsigned __int128 Bits128;
 
 // An address's or a range's canonical text, inline.
 struct IpText {
@@ -37,8 +36,8 @@ class IpAddress {
   constexpr IpAddress() = default;  // 0.0.0.0
 
   // `bits` in host order.
-  static constexpr IpAddress V4(uint32_t bits) { return IpAddress(kMappedPrefix | bits); }
-  static constexpr IpAddress V6(Bits128 bits) { return IpAddress(bits); }
+  static constexpr IpAddress V4(uint32_t bits) { return IpAddress(base::kMappedPrefix | bits); }
+  static constexpr IpAddress V6(base::IpBits bits) { return IpAddress(bits); }
   // Network order, as in sockaddr_in and sockaddr_in6.
   static IpAddress FromV4Bytes(std::span<const uint8_t, 4> bytes);
   static IpAddress FromV6Bytes(std::span<const uint8_t, 16> bytes);
@@ -50,9 +49,9 @@ class IpAddress {
   // As Parse, and also "203.0.113.7:52241", "[2001:db8::1]" and "[2001:db8::1]:443".
   static std::optional<IpAddress> ParseWithPort(std::string_view text);
 
-  constexpr bool is_v4() const { return (bits_ >> 32) == (kMappedPrefix >> 32); }
+  constexpr bool is_v4() const { return base::IsV4(bits_); }
   constexpr uint32_t v4_bits() const { return static_cast<uint32_t>(bits_); }  // REQUIRES: is_v4()
-  constexpr Bits128 bits() const { return bits_; }  // IPv4 as ::ffff:a.b.c.d
+  constexpr base::IpBits bits() const { return bits_; }  // IPv4 as ::ffff:a.b.c.d
 
   // "203.0.113.7", or RFC 5952 text for IPv6.
   IpText Text() const;
@@ -64,10 +63,9 @@ class IpAddress {
   friend constexpr bool operator==(IpAddress a, IpAddress b) { return a.bits_ == b.bits_; }
 
  private:
-  static constexpr Bits128 kMappedPrefix = Bits128{0xffff} << 32;
-  constexpr explicit IpAddress(Bits128 bits) : bits_(bits) {}
+  constexpr explicit IpAddress(base::IpBits bits) : bits_(bits) {}
 
-  Bits128 bits_ = kMappedPrefix;
+  base::IpBits bits_ = base::kMappedPrefix;
 };
 
 // A set of ranges, immutable once made. Contains is a binary search over merged ranges.
@@ -85,8 +83,8 @@ class CidrSet {
 
  private:
   struct Range {
-    Bits128 first;
-    Bits128 last;
+    base::IpBits first;
+    base::IpBits last;
   };
   static void Merge(std::vector<Range>& ranges);
 

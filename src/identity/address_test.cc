@@ -128,18 +128,18 @@ TEST(IpAddress, FromNetworkOrder) {
   EXPECT_EQ(IpAddress::FromV6Bytes(v6).Text().view(), "2001:db8::1");
 }
 
-Bits128 Wide(uint64_t high, uint64_t low) { return Bits128{high} << 64 | low; }
+base::IpBits Wide(uint64_t high, uint64_t low) { return base::IpBits{high} << 64 | low; }
 
 // Random bits with runs of zero groups, where the shortening has its edges.
-rc::Gen<Bits128> AnyBits() {
+rc::Gen<base::IpBits> AnyBits() {
   return rc::gen::map(rc::gen::tuple(rc::gen::arbitrary<uint64_t>(), rc::gen::arbitrary<uint64_t>(),
                                      rc::gen::arbitrary<uint8_t>()),
                       [](const std::tuple<uint64_t, uint64_t, uint8_t>& parts) {
-                        Bits128 bits = Wide(std::get<0>(parts) * 0x9e3779b97f4a7c15u,
-                                            std::get<1>(parts) * 0xd1b54a32d192ed03u);
+                        base::IpBits bits = Wide(std::get<0>(parts) * 0x9e3779b97f4a7c15u,
+                                                 std::get<1>(parts) * 0xd1b54a32d192ed03u);
                         for (int group = 0; group < 8; ++group) {
                           if (std::get<2>(parts) >> group & 1)
-                            bits &= ~(Bits128{0xffff} << (16 * group));
+                            bits &= ~(base::IpBits{0xffff} << (16 * group));
                         }
                         return bits;
                       });

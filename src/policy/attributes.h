@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ip_text.h"
 #include "weir/result.h"
 
 namespace weir::policy {
@@ -41,9 +42,6 @@ inline constexpr int kMaxAttributes = 32;
 // What Find gives for a `header.NAME` that the policy does not use: known, and of no interest.
 inline constexpr int kUnusedAttribute = -1;
 
-// The bits of an address; IPv4 stands as ::ffff:a.b.c.d, so one comparison serves both families.
-using AddressBits = std::array<uint8_t, 16>;
-
 // The attributes of one call: views by index and a mask of those present. No allocation.
 class Attributes {
  public:
@@ -57,7 +55,7 @@ class Attributes {
   // The address behind `ip`, for CIDR matches without parsing text. It goes beside
   // Set(kIpAttribute) and is optional: without it the text of `ip` is parsed where a limit matches
   // by range.
-  void SetAddress(const AddressBits& bits) {
+  void SetAddress(base::IpBits bits) {
     address_ = bits;
     has_address_ = true;
   }
@@ -73,11 +71,11 @@ class Attributes {
   std::string_view Get(int index) const { return values_[static_cast<size_t>(index)]; }
 
   uint32_t present_mask() const { return present_; }
-  const AddressBits* address() const { return has_address_ ? &address_ : nullptr; }
+  const base::IpBits* address() const { return has_address_ ? &address_ : nullptr; }
 
  private:
   std::array<std::string_view, kMaxAttributes> values_{};
-  AddressBits address_{};
+  base::IpBits address_ = 0;
   uint32_t present_ = 0;
   bool has_address_ = false;
 };

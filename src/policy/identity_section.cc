@@ -1,7 +1,7 @@
 // `identity`: who a caller is.
 #include <algorithm>
 
-#include "policy/cidr.h"
+#include "base/ip_text.h"
 #include "policy/sections.h"
 
 namespace weir::policy {
@@ -103,9 +103,9 @@ void ReadProxies(YamlReader& reader, const YamlNode& node, IdentityConfig& ident
   for (const YamlNode* item : items.value_or(std::vector<const YamlNode*>{})) {
     const auto text = reader.Text(*item, "identity.trusted_proxies");
     if (!text) continue;
-    const auto range = ParseCidr(*text);
+    const auto range = base::ParseIpRange(*text);
     if (range) {
-      identity.trusted_proxies.push_back(ToString(*range));
+      identity.trusted_proxies.push_back(base::ToString(*range));
     } else {
       reader.Fail(item->mark, "identity.trusted_proxies: " + range.error().message);
     }

@@ -1,7 +1,7 @@
 // `listen`: which doors are open, where, and who may come in.
 #include <algorithm>
 
-#include "policy/cidr.h"
+#include "base/ip_text.h"
 #include "policy/rate_text.h"
 #include "policy/sections.h"
 
@@ -30,7 +30,7 @@ std::expected<HostPort, std::string> SplitAddress(const std::string& address) {
   HostPort parts{address.substr(0, colon), address.substr(colon + 1)};
   if (parts.host.starts_with('[') && parts.host.ends_with(']')) {
     parts.host = parts.host.substr(1, parts.host.size() - 2);
-    if (parts.host.find(':') == std::string::npos || !ParseAddress(parts.host)) {
+    if (parts.host.find(':') == std::string::npos || !base::ParseIp(parts.host)) {
       return std::unexpected(hint);
     }
   } else if (parts.host.find_first_of(":[]/ ") != std::string::npos) {
@@ -46,8 +46,9 @@ bool IsLoopback(const std::string& address) {
   const auto parts = SplitAddress(address);
   if (!parts) return false;
   if (parts->host == "localhost") return true;
-  const auto bits = ParseAddress(parts->host);
-  return bits && (Contains(*ParseCidr("127.0.0.0/8"), *bits) || Contains(*ParseCidr("::1"), *bits));
+  const std::optional<base::IpBits> bits = base::ParseIp(parts->host);
+  return bits && (base::Contains(*base::ParseIpRange("127.0.0.0/8"), *bits) ||
+                  bits == base::ParseIp("::1"));
 }
 
 std::optional<TlsConfig> ReadTls(YamlReader& reader, const YamlNode& node,

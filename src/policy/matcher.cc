@@ -17,10 +17,12 @@ std::string LowerCase(std::string_view text) {
   return out;
 }
 
-bool MatchesAddress(const Attributes& call, const Cidr& range) {
-  if (const AddressBits* bits = call.address()) return Contains(range, *bits);
-  const auto parsed = ParseAddress(call.Get(kIpAttribute));
-  return parsed && Contains(range, *parsed);
+// The text may be a range's, as of a grouped IPv6 client: its first address stands for it.
+bool MatchesAddress(const Attributes& call, const base::IpRange& range) {
+  if (const base::IpBits* bits = call.address()) return base::Contains(range, *bits);
+  const std::string_view text = call.Get(kIpAttribute);
+  const std::optional<base::IpBits> parsed = base::ParseIp(text.substr(0, text.find('/')));
+  return parsed && base::Contains(range, *parsed);
 }
 
 Result<Pattern> ParseAddressPattern(std::string_view text) {
@@ -34,10 +36,10 @@ Result<Pattern> ParseAddressPattern(std::string_view text) {
                            "`: addresses match by range, not by spelling; write a range such as "
                            "`10.0.0.0/8`");
   }
-  auto range = ParseCidr(text);
+  auto range = base::ParseIpRange(text);
   if (!range) return std::unexpected(range.error());
   pattern.kind = Pattern::Kind::kCidr;
-  pattern.cidr = *range;
+  pattern.range = *range;
   return pattern;
 }
 
@@ -142,7 +144,7 @@ bool Pattern::Matches(const Attributes& call, int attribute) const {
     case Kind::kPrefix:
       return value.starts_with(text);
     case Kind::kCidr:
-      return MatchesAddress(call, cidr);
+      return MatchesAddress(call, range);
     case Kind::kHostSuffix:
       return value.size() > text.size() &&
              EqualsIgnoringCase(value.substr(value.size() - text.size()), text);

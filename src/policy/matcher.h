@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ip_text.h"
 #include "policy/attributes.h"
-#include "policy/cidr.h"
 #include "policy/path_pattern.h"
 #include "weir/result.h"
 
@@ -32,7 +32,7 @@ struct Pattern {
   };
   Kind kind = Kind::kExact;
   std::string text;  // Exact value, prefix, or suffix with its dot; hosts in lower case.
-  Cidr cidr;
+  base::IpRange range;
   PathPattern path;
   std::string spelling;  // As in the configuration, for messages.
 

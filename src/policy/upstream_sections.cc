@@ -1,6 +1,7 @@
 // `upstreams` and `routes`: where the gateway sends what it lets through.
 #include <algorithm>
 
+#include "base/ip_text.h"
 #include "base/suggest.h"
 #include "policy/matcher.h"
 #include "policy/rate_text.h"
@@ -33,7 +34,7 @@ bool ReadAuthority(std::string_view authority, UpstreamUrl& url) {
     if (end == std::string_view::npos) return false;
     url.host = authority.substr(1, end - 1);
     authority.remove_prefix(end + 1);
-    if (!ParseAddress(url.host)) return false;
+    if (!base::ParseIp(url.host)) return false;
     if (!authority.empty() && authority.front() != ':') return false;
     port = authority.empty() ? authority : authority.substr(1);
     if (!authority.empty() && port.empty()) return false;

@@ -1,7 +1,11 @@
 # Writes OUTPUT, a C++ source with the scripts of scripts.h: cmake -DSOURCE_DIR=... -DOUTPUT=... -P embed_scripts.cmake
 # Comment lines and indentation stay out: the server is sent what it runs, and its SHA-1 names exactly that.
 set(code "// Made by embed_scripts.cmake.\n#include \"store/redis/scripts.h\"\n\nnamespace weir::store::redis {\n")
-file(READ ${SOURCE_DIR}/counters.lua counters)
+set(counters "")
+foreach(part start arithmetic token_bucket fixed_window sliding_counter strict_counter sliding_log parallel load)
+  file(READ ${SOURCE_DIR}/counters/${part}.lua text)
+  string(APPEND counters "${text}")
+endforeach()
 foreach(script decide settle)
   file(READ ${SOURCE_DIR}/${script}.lua text)
   set(text "\n${counters}${text}")

@@ -1,4 +1,4 @@
-// Meters as the scripts know them: see counters.lua.
+// Meters as the scripts know them: see counters/start.lua.
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -11,7 +11,7 @@ struct Script {
   std::string_view text;
 };
 
-extern const Script kDecideScript;  // counters.lua and decide.lua
-extern const Script kSettleScript;  // counters.lua and settle.lua
+extern const Script kDecideScript;  // counters/ and decide.lua
+extern const Script kSettleScript;  // counters/ and settle.lua
 
 }  // namespace weir::store::redis
