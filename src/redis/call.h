@@ -45,13 +45,15 @@ class Call : public DeadlineWheel::Entry {
     kCancelled,  // The client is gone. See was_sent.
   };
   using OnLate = std::move_only_function<void(resp::Value)>;
+  using OnLateError = std::move_only_function<void(std::string_view text)>;
 
   Call(const Request& what, int64_t deadline) : request(what), deadline_ns(deadline) {}
   virtual ~Call();
 
   const Request& request;
   const int64_t deadline_ns;
-  OnLate on_late;
+  OnLate on_late;             // The answer, when it comes after the deadline and is not an error.
+  OnLateError on_late_error;  // When it is.
 
   State state() const { return state_; }
   Outcome outcome() const { return outcome_; }

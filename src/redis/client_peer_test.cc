@@ -172,6 +172,29 @@ TEST(ClientPeer, APeerThatAcceptsAndSaysNothingHoldsOneSocket) {
 }
 
 // Answers one call in two, ever: its silence is noticed though bytes go on coming.
+// A server that is always slower than the deadline would never get the text otherwise.
+TEST(ClientPeer, Case77_AScriptThatIsMissedTooLateIsSentWithTheNextCall) {
+  ClientWorld world;
+  world.Run([](ClientWorld& w) -> Task<void> {
+    const std::string missed = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
+    ScriptedServer server(w.loop(), [&](const Words& words, int) {
+      if (words[0] == "HELLO") return kHelloReply;
+      if (words[0] == "EVALSHA") return std::string();
+      return words[0] == "EVAL" ? std::string(":7\r\n") : missed + Bulk(words[1]);
+    });
+    auto client = w.Connect(Quick(w, server.url()));
+    auto late = co_await w.Add(*client, "k", 1, 30 * kMs);
+    EXPECT_EQ(FaultOf(late).code, ErrorCode::kDeadlineExceeded);
+    auto echo = co_await w.Say(*client, "ECHO x");  // Behind the answer to the script.
+    EXPECT_EQ(TextOf(echo), "x");
+    auto again = co_await w.Add(*client, "k", 1);
+    EXPECT_EQ(IntegerOf(again), 7);
+    EXPECT_EQ(client->stats().script_loads, 1);
+    auto unknown = co_await w.Add(*client, "k", 1, 30 * kMs);  // By its hash again.
+    EXPECT_EQ(FaultOf(unknown).code, ErrorCode::kDeadlineExceeded);
+  });
+}
+
 TEST(ClientPeer, AnAnswerThatNeverComesEndsTheConnection) {
   ClientWorld world;
   world.Run([](ClientWorld& w) -> Task<void> {

@@ -13,6 +13,10 @@ constexpr int64_t kWaitMaxNs = 50'000'000;
 constexpr int64_t kTextIsOnItsWayNs = 50'000'000;
 constexpr size_t kTextsMax = 1024;
 
+std::string TextKey(const Node& node, const Request& request) {
+  return node.address().ToString() + " " + std::string(request.sha1);
+}
+
 }  // namespace
 
 struct Core::Journey {
@@ -80,6 +84,11 @@ std::shared_ptr<Node> Core::Dispatch(Call& call, std::string_view slot_key, Jour
   }
   journey.target.reset();
   if (node != nullptr) {
+    if (!texts_missed_.empty() && texts_missed_.erase(TextKey(*node, journey.request)) > 0) {
+      journey.request.send_text = true;
+      ++script_loads_;
+    }
+    call.on_late_error = LateErrorOf(*node, journey.request);
     node->Enqueue(call);
   } else {
     parked_.PushBack(call);
@@ -93,13 +102,19 @@ std::shared_ptr<Node> Core::Dispatch(Call& call, std::string_view slot_key, Jour
 bool Core::ShouldSendText(const Node& node, const Request& request, int misses) {
   const int64_t now_ns = shared_->loop.now_ns();
   if (text_sent_ns_.size() >= kTextsMax) text_sent_ns_.clear();
-  int64_t& sent_ns =
-      text_sent_ns_
-          .try_emplace(node.address().ToString() + " " + std::string(request.sha1), INT64_MIN / 2)
-          .first->second;
+  int64_t& sent_ns = text_sent_ns_.try_emplace(TextKey(node, request), INT64_MIN / 2).first->second;
   if (misses < 2 && now_ns - sent_ns < kTextIsOnItsWayNs) return false;
   sent_ns = now_ns;
   return true;
+}
+
+Call::OnLateError Core::LateErrorOf(const Node& node, const Request& request) {
+  if (request.text.empty() || request.send_text) return nullptr;
+  return [self = weak_from_this(), key = TextKey(node, request)](std::string_view text) {
+    const std::shared_ptr<Core> core = self.lock();
+    if (core == nullptr || MeaningOf(text).remedy != Remedy::kSendText) return;
+    if (core->texts_missed_.size() < kTextsMax) core->texts_missed_.insert(key);
+  };
 }
 
 bool Core::Follow(Journey& journey, Node& node, const ErrorMeaning& meaning,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,7 @@
 
 namespace weir::redis {
 
-class Core {
+class Core : public std::enable_shared_from_this<Core> {
  public:
   static std::shared_ptr<Core> Create(net::EventLoop& loop, net::Resolver& resolver,
                                       ClientOptions options);
@@ -45,6 +46,9 @@ class Core {
   // Prepares the next attempt after an error reply. False: there is nothing more to try.
   bool Follow(Journey& journey, Node& node, const ErrorMeaning& meaning, std::string_view text);
   bool ShouldSendText(const Node& node, const Request& request, int misses);
+  // A server that is slower than the deadline says too late that it lacks a script: the next call
+  // brings the text. What such an answer is to be told to.
+  Call::OnLateError LateErrorOf(const Node& node, const Request& request);
 
   const std::shared_ptr<Shared> shared_;
   std::shared_ptr<Topology> topology_;
@@ -55,6 +59,7 @@ class Core {
   uint64_t script_loads_ = 0;
   // When the text of a script was last sent to a node: others need not send it as well.
   std::map<std::string, int64_t> text_sent_ns_;
+  std::set<std::string> texts_missed_;  // Scripts that a node has said too late to lack.
   bool closed_ = false;
 };
 

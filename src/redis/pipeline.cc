@@ -59,6 +59,7 @@ void Pipeline::Abandon(Call& call) {
   Place& place = *static_cast<Place*>(call.place_);
   place.call = nullptr;
   place.on_late = std::move(call.on_late);
+  place.on_late_error = std::move(call.on_late_error);
   call.pipeline_ = nullptr;
   call.place_ = nullptr;
 }
@@ -95,7 +96,11 @@ void Pipeline::OnReply(resp::Value reply) {
   } else if (place.is_call) {
     ++replies_;
     ++late_replies_;
-    if (place.on_late && !reply.IsError()) place.on_late(std::move(reply));
+    if (reply.IsError()) {
+      if (place.on_late_error) place.on_late_error(reply.text);
+    } else if (place.on_late) {
+      place.on_late(std::move(reply));
+    }
   }
 }
 

@@ -63,6 +63,7 @@ class Pipeline {
     uint64_t end = 0;  // Offset in the stream of the byte after the command.
     bool is_call = false;
     Call::OnLate on_late;
+    Call::OnLateError on_late_error;
   };
   void Abandon(Call& call);  // It gives up, or has ended.
   void OnReply(resp::Value reply);
