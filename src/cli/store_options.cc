@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "redis/dialer.h"
 #include "store/redis/script_calls.h"
 
 namespace weir::cli {
@@ -18,6 +19,10 @@ Result<shared_store::RedisStoreOptions> RedisOptionsOf(const policy::StoreConfig
   client->tls.cert_file = store.tls.cert;
   client->tls.key_file = store.tls.key;
   client->tls.server_name = store.tls.server_name;
+  if (client->tls.enabled) {
+    if (const auto context = redis::TlsContextOf(client->tls); !context)
+      return MakeError(context.error().code, "store.tls: " + context.error().message);
+  }
   client->connections = store.connections;
   shared_store::RedisStoreOptions options;
   options.client = std::move(*client);

@@ -213,6 +213,7 @@ Stream::Attempt Stream::TryRead(ReadOp& op) {
       return Attempt::kDone;
     default:
       // A FIN without close_notify is a truncation (RFC 8446 section 6.1): never a clean end.
+      if (const char* reason = ERR_reason_error_string(ERR_peek_last_error())) tls_fault_ = reason;
       op.result_ = {IoStatus::kBroken, 0};
       return Attempt::kDone;
   }

@@ -95,6 +95,9 @@ class Stream final : private FdWatcher {
   Task<Result<void>> StartTlsClient(const TlsContext& context, std::string server_name,
                                     int64_t deadline_ns);
   Task<Result<void>> StartTlsServer(const TlsContext& context, int64_t deadline_ns);
+  // Why TLS ended a read with kBroken, as far as the peer said: "tlsv13 alert certificate
+  // required". "" when it did not.
+  std::string_view tls_fault() const { return tls_fault_; }
   // The protocol agreed by ALPN, "" without.
   std::string_view alpn() const;
   bool is_tls() const { return ssl_ != nullptr; }
@@ -124,6 +127,7 @@ class Stream final : private FdWatcher {
   const int fd_;
   Endpoint peer_;
   ssl_st* ssl_ = nullptr;
+  const char* tls_fault_ = "";
   ReadOp* reader_ = nullptr;
   WriteOp* writer_ = nullptr;
   HandshakeOp* handshaker_ = nullptr;

@@ -17,26 +17,35 @@ std::unexpected<Error> At(const Address& address, const Error& error) {
   return MakeError(error.code, address.ToString() + ": " + error.message);
 }
 
-Error BrokenRead(net::IoStatus status) {
-  switch (status) {
-    case net::IoStatus::kTimedOut:
-      return {ErrorCode::kDeadlineExceeded, "the server accepts and does not answer"};
-    case net::IoStatus::kEnd:
-      return {ErrorCode::kUnavailable, "the server closed the connection during the handshake"};
-    default:
-      return {ErrorCode::kUnavailable, "the connection broke during the handshake"};
-  }
+Error BrokenBy(net::IoStatus status, const net::Stream& stream, const TlsOptions& tls) {
+  if (status == net::IoStatus::kTimedOut)
+    return {ErrorCode::kDeadlineExceeded, "the server accepts and does not answer"};
+  if (status == net::IoStatus::kEnd)
+    return {ErrorCode::kUnavailable, "the server closed the connection during the handshake"};
+  if (!stream.is_tls())
+    return {ErrorCode::kUnavailable, "the connection broke during the handshake"};
+  // With TLS 1.3 a server refuses a client's certificate when TLS is up for the client already; its
+  // alert may be lost in the reset behind it.
+  if (!stream.tls_fault().empty())
+    return {ErrorCode::kUnavailable, "TLS: " + std::string(stream.tls_fault())};
+  return {ErrorCode::kUnavailable,
+          std::string("the server broke the connection after the TLS handshake; it may want ") +
+              (tls.cert_file.empty() ? "a client certificate" : "another client certificate")};
 }
 
 }  // namespace
 
+Result<std::unique_ptr<net::TlsContext>> TlsContextOf(const TlsOptions& tls) {
+  return net::TlsContext::Client({.ca_file = tls.ca_file,
+                                  .cert_file = tls.cert_file,
+                                  .key_file = tls.key_file,
+                                  .verify = tls.verify});
+}
+
 Dialer::Dialer(net::EventLoop& loop, net::Resolver& resolver, TlsOptions tls, bool insecure)
     : loop_(loop), resolver_(resolver), tls_(std::move(tls)), insecure_(insecure) {
   if (!tls_.enabled) return;
-  auto context = net::TlsContext::Client({.ca_file = tls_.ca_file,
-                                          .cert_file = tls_.cert_file,
-                                          .key_file = tls_.key_file,
-                                          .verify = tls_.verify});
+  Result<std::unique_ptr<net::TlsContext>> context = TlsContextOf(tls_);
   if (context) {
     context_ = std::move(*context);
   } else {
@@ -83,13 +92,13 @@ Task<Result<void>> Dialer::Greet(Dialed& dialed, Handshake::Options options, int
   for (;;) {
     if (!out.empty()) {
       const net::IoResult sent = co_await stream.Write(out.View());
-      if (!sent.ok()) co_return std::unexpected(BrokenRead(sent.status));
+      if (!sent.ok()) co_return std::unexpected(BrokenBy(sent.status, stream, tls_));
       out.Clear();
     }
     resp::ReplyParser::State parsed = parser.Next(input);
     while (parsed == resp::ReplyParser::State::kNeedMore) {
       const net::IoResult got = co_await stream.Read(buffer);
-      if (!got.ok()) co_return std::unexpected(BrokenRead(got.status));
+      if (!got.ok()) co_return std::unexpected(BrokenBy(got.status, stream, tls_));
       input = {buffer, got.bytes};
       parsed = parser.Next(input);
     }

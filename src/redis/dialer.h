@@ -29,6 +29,9 @@ struct Dialed {
   std::string rest;  // What came after the handshake's last reply.
 };
 
+// kInvalidArgument names the file that cannot be used and why.
+Result<std::unique_ptr<net::TlsContext>> TlsContextOf(const TlsOptions& tls);
+
 class Dialer {
  public:
   // TLS files that cannot be read make every Dial fail with the reason.
