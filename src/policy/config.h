@@ -101,7 +101,7 @@ struct StoreConfig {
       std::chrono::milliseconds(20);              // Per decision, then on_failure.
   OnFailure on_failure = OnFailure::kLocalShare;  // Neither an outage nor an open door.
   int breaker_failures = 3;                       // Consecutive failures that open the breaker.
-  std::chrono::nanoseconds breaker_open_for = std::chrono::seconds(1);
+  std::chrono::nanoseconds breaker_open_for = std::chrono::milliseconds(500);
   StoreTls tls;
   std::string prefix = "weir:1:";  // Of every key; the number is the version of what they hold.
   int connections = 1;             // 1 .. 64 to each server, for each event loop; pipelined.

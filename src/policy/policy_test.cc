@@ -19,6 +19,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
+TEST(Policy, TheStoreIsAskedAgainAfterHalfASecondUnlessToldOtherwise) {
+  EXPECT_EQ(StoreConfig().breaker_open_for, milliseconds(500));
+}
+
 TEST(Policy, ReadsEveryKeyOfTheContract) {
   const auto policy = MustLoad(kEveryKey, {{"KEY", "sk-1"}});
   ASSERT_TRUE(policy);

@@ -26,8 +26,8 @@ namespace weir::store::lease {
 class Breaker {
  public:
   struct Options {
-    int failures = 3;                     // At least 1.
-    int64_t open_for_ns = 1'000'000'000;  // Above 0.
+    int failures = 3;                   // At least 1.
+    int64_t open_for_ns = 500'000'000;  // Above 0.
   };
   enum class State : uint8_t { kClosed, kOpen, kHalfOpen };
   enum class Pass : uint8_t { kYes, kProbe, kNo };

@@ -15,6 +15,17 @@ Breaker OpenedAt(int64_t now_ns) {
   return breaker;
 }
 
+// A store that returns just after a probe is connected to within 400 ms (ClientOptions), and the
+// next probe decides.
+TEST(Breaker, ServiceIsBackWithinASecondUnlessToldOtherwise) {
+  Breaker breaker{Breaker::Options()};
+  for (int i = 0; i < 3; ++i) breaker.Failed(0, 0);
+  EXPECT_EQ(breaker.Ask(600 * kMs), Pass::kProbe);
+  breaker.Failed(600 * kMs, 600 * kMs);
+  EXPECT_EQ(breaker.Ask(1000 * kMs), Pass::kNo);
+  EXPECT_EQ(breaker.Ask(1200 * kMs), Pass::kProbe);
+}
+
 TEST(Breaker, OpensAfterAsManyFailuresInARow) {
   Breaker breaker({.failures = 3, .open_for_ns = 1000 * kMs});
   breaker.Failed(0, 1);
