@@ -92,6 +92,11 @@ void Shard::Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream) {
   loop_->Spawn(Serve(plan.door, plan.tls, std::move(stream)));
 }
 
+void Shard::CloseListeners() {
+  listeners_.clear();
+  if (shared_store_) shared_store_->LeaveNodes();
+}
+
 Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContext> tls,
                         std::unique_ptr<net::Stream> stream) {
   metrics::WeirMetrics& metrics = options_.engine->metrics();

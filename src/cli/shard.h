@@ -73,7 +73,7 @@ class Shard {
   // The drain's steps, in order: answers say that connections close; nothing more is accepted;
   // connections that wait for a request are closed.
   void BeginDrain() { drain_.draining = true; }
-  void CloseListeners() { listeners_.clear(); }
+  void CloseListeners();
   void CloseIdle() { gateway_->CloseIdle(); }
   // Calls under way at the gateway. (The other doors answer within the tick.)
   int calls() const { return gateway_->calls(); }

@@ -1,11 +1,8 @@
 #include "shared_store/redis_store.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
-
-#include "store/lease/lease_script.h"
 
 namespace weir::shared_store {
 namespace {
@@ -13,10 +10,6 @@ namespace {
 // A denial may end sooner than was said, since reservations give units back: what is learnt of one
 // is kept for as long as the cache keeps those.
 constexpr bool kReservations = true;
-
-// How often a node says that it lives, and for how long it is believed.
-constexpr int64_t kBeatNs = 2'000'000'000;
-constexpr int64_t kBelievedUs = 7'000'000;
 
 store::Outcome DeniedByCache(int64_t retry_after_ns) {
   store::Outcome outcome;
@@ -56,29 +49,24 @@ RedisStore::RedisStore(RedisStoreOptions options)
                                                           .shard = options_.shard,
                                                           .prefix = options_.prefix,
                                                           .timeout_ns = options_.timeout_ns})) {
-  if (options_.counts_nodes) options_.loop->Spawn(CountNodes());
+  if (!options_.counts_nodes) return;
+  nodes_ = std::make_unique<NodeCounter>(NodeCounter::Options{.loop = options_.loop,
+                                                              .client = client_.get(),
+                                                              .node = options_.node,
+                                                              .prefix = options_.prefix});
+  nodes_->Start();
 }
 
 RedisStore::~RedisStore() = default;
 
-// While the store is away the last count stands.
-Task<void> RedisStore::CountNodes() {
-  const std::string key = options_.prefix + "nodes";
-  const std::string id = std::to_string(options_.node->id);
-  const std::string believed = std::to_string(kBelievedUs);
-  const std::array<std::string_view, 1> keys{key};
-  const std::array<std::string_view, 3> arguments{id, believed, "0"};
-  const store::lease::Script& script = store::lease::kNodeHeartbeatScript;
-  for (;;) {
-    const Result<resp::Value> nodes = co_await client_->RunScript(
-        script.sha1, script.text, keys, arguments, options_.loop->now_ns() + kBeatNs);
-    if (nodes && nodes->IsInteger() && nodes->integer > 0)
-      options_.node->nodes.store(nodes->integer, std::memory_order_relaxed);
-    co_await options_.loop->SleepFor(kBeatNs);
-  }
+void RedisStore::LeaveNodes() {
+  if (nodes_) nodes_->Leave();
 }
 
-void RedisStore::Disconnect() { client_.reset(); }
+void RedisStore::Disconnect() {
+  nodes_.reset();
+  client_.reset();
+}
 
 redis::Client::Stats RedisStore::stats() const {
   return client_ ? client_->stats() : redis::Client::Stats{};

@@ -15,7 +15,6 @@
 // store; Disconnect before the loop goes, destroy after it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,6 +25,7 @@
 #include "redis/client.h"
 #include "shared_store/batcher.h"
 #include "shared_store/fallback.h"
+#include "shared_store/node_count.h"
 #include "shared_store/part.h"
 #include "store/lease/breaker.h"
 #include "store/lease/deny_cache.h"
@@ -33,12 +33,6 @@
 #include "store/shared_store.h"
 
 namespace weir::shared_store {
-
-// What the loops of one process share.
-struct NodeState {
-  uint64_t id = 0;                // Of this process, among the nodes.
-  std::atomic<int64_t> nodes{1};  // That share the limits: as configured, or as the store counts.
-};
 
 struct RedisStoreOptions {
   net::EventLoop* loop = nullptr;
@@ -67,6 +61,8 @@ class RedisStore final : public store::SharedStore {
   Task<bool> Reset(std::span<const SharedCharge> charges) override;
 
   void OnPolicy() override { denials_.DropAll(); }
+  // The node shuts down: the others need not reckon with it any more.
+  void LeaveNodes();
   // Lets go of the sockets and of whoever waits for them. Nothing may be asked afterwards.
   void Disconnect();
 
@@ -93,7 +89,6 @@ class RedisStore final : public store::SharedStore {
                 std::span<SharedOutcome> outcomes, core::Now now);
   Task<void> SettleLater(std::vector<SharedCharge> charges, core::Now now);
   void LearnDenials(const Part& part);
-  Task<void> CountNodes();
 
   const RedisStoreOptions options_;
   std::unique_ptr<redis::Client> client_;
@@ -101,6 +96,7 @@ class RedisStore final : public store::SharedStore {
   store::lease::DenyCache denials_;
   Fallback fallback_;
   std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<NodeCounter> nodes_;
 };
 
 }  // namespace weir::shared_store
