@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from fake_clock import FakeClock
-from redis_servers import FLAVOURS, RedisCluster, RedisServer
+from redis_servers import FLAVOURS, RedisCluster, RedisSentinels, RedisServer
 from servers import BINARY, Process, Upstream, Weir, make_config
+from store_proxy import StoreProxy
 
 STARTED = pytest.StashKey[list[Process]]()
 
@@ -102,6 +103,25 @@ def redis_cluster(request, tmp_path_factory, started):
     return RedisCluster(request.param, tmp_path_factory.mktemp, started)
 
 
+@pytest.fixture(params=FLAVOURS)
+def redis_sentinels(request, tmp_path_factory, started):
+    return RedisSentinels(request.param, tmp_path_factory.mktemp, started)
+
+
+@pytest.fixture
+def start_proxy():
+    """start_proxy(port, certificates=None) -> StoreProxy, between a node and the store at that port."""
+    proxies = []
+
+    def start(port, certificates=None):
+        proxies.append(StoreProxy(port, certificates))
+        return proxies[-1]
+
+    yield start
+    for proxy in proxies:
+        proxy.close()
+
+
 @pytest.fixture
 def start_node(start_weir):
     """start_node(server, limits, **sections) -> Weir, one of the nodes that share their limits through `server`."""
@@ -142,11 +162,11 @@ def weir_command():
 class Certificates:
     """An authority and a certificate for localhost and 127.0.0.1 by it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, authority="weir tests"):
         self.ca, self.cert, self.key = folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
         now = datetime.now(UTC)
         ca_key = ec.generate_private_key(ec.SECP256R1())
-        ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "weir tests")])
+        ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, authority)])
         leaf_key = ec.generate_private_key(ec.SECP256R1())
         leaf_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
         names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
@@ -184,3 +204,9 @@ class Certificates:
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):
     return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def other_certificates(tmp_path_factory):
+    """By an authority that nobody trusts."""
+    return Certificates(tmp_path_factory.mktemp("other-certificates"), "others")

@@ -1,5 +1,6 @@
 """Redis and Valkey servers of the tests' own: on a unix socket and a free port, without persistence, ended by pid."""
 
+import contextlib
 import shutil
 import socket
 import subprocess
@@ -27,7 +28,9 @@ class RedisServer(Process):
         self.folder = folder
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
-        arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        self.socket = folder / "store.sock"
+        arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", str(self.socket)]
+        arguments += ["--save", "", "--appendonly", "no"]
         super().__init__(
             [*wrapper, binary, *arguments, "--dir", str(folder), *options], f"{flavour}-server", cwd=folder, env=env
         )
@@ -50,6 +53,83 @@ class RedisServer(Process):
     def calls(self, command="evalsha"):
         """How often the command has been carried out."""
         return self.client.info("commandstats").get(f"cmdstat_{command}", {}).get("calls", 0)
+
+    def is_master(self):
+        with contextlib.suppress(redis.exceptions.RedisError):
+            return self.client.info("replication")["role"] == "master"
+        return False
+
+
+def tls_options(port, certificates):
+    """A further port with TLS, for clients that show a certificate of the same authority."""
+    options = {"port": port, "cert-file": certificates.cert, "key-file": certificates.key}
+    options |= {"ca-cert-file": certificates.ca, "auth-clients": "yes"}
+    return [word for name, value in options.items() for word in (f"--tls-{name}", str(value))]
+
+
+class RedisSentinels:
+    """A master with a replica, watched by three Sentinels that call it dead after half a second."""
+
+    NAME = "limits"
+
+    def __init__(self, flavour, make_folder, started):
+        def start(*options, **settings):
+            started.append(RedisServer(flavour, make_folder(flavour), *options, **settings))
+            return started[-1]
+
+        self.servers = [start("--repl-diskless-sync-delay", "0") for _ in range(2)]
+        self.servers[1].client.replicaof("127.0.0.1", self.servers[0].port)
+        wait_until(self._follows, "the replica follows")
+        self.sentinels = []
+        for _ in range(3):
+            folder = make_folder("sentinel")
+            settings = folder / "sentinel.conf"  # Sentinels rewrite it.
+            settings.write_text(
+                f"sentinel monitor {self.NAME} 127.0.0.1 {self.servers[0].port} 2\n"
+                f"sentinel down-after-milliseconds {self.NAME} 500\n"
+                f"sentinel failover-timeout {self.NAME} 2000\n"
+            )
+            self.sentinels.append(RedisSentinel(flavour, folder, settings))
+            started.append(self.sentinels[-1])
+        wait_until(lambda: all(self._is_ready(sentinel) for sentinel in self.sentinels), "the Sentinels know all")
+        addresses = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        self.url = f"redis+sentinel://{addresses}/{self.NAME}"
+
+    def _follows(self):
+        return self.servers[1].client.info("replication").get("master_link_status") == "up"
+
+    def _is_ready(self, sentinel):
+        state = sentinel.client.sentinel_master(self.NAME)
+        return state["num-other-sentinels"] == 2 and state["num-slaves"] == 1
+
+    def fail_over(self):
+        """The change of masters on purpose, while the old one lives."""
+        self.sentinels[0].client.execute_command("SENTINEL", "FAILOVER", self.NAME)
+
+    def master_port(self):
+        """What a Sentinel that knows of a change says; the first master's port as long as none does."""
+        for sentinel in self.sentinels:
+            port = sentinel.client.sentinel_get_master_addr_by_name(self.NAME)[1]
+            if port != self.servers[0].port:
+                return port
+        return self.servers[0].port
+
+
+class RedisSentinel(Process):
+    def __init__(self, flavour, folder, settings):
+        self.port = free_port()
+        binary = shutil.which(f"{flavour}-server")
+        arguments = [binary, str(settings), "--sentinel", "--port", str(self.port), "--bind", "127.0.0.1"]
+        super().__init__(arguments, f"{flavour}-sentinel", cwd=folder)
+        self.client = redis.Redis(port=self.port, socket_timeout=10)
+        wait_until(self._answers, f"the Sentinel answers on port {self.port}")
+
+    def _answers(self):
+        if not self.running():
+            raise AssertionError(f"{self.name} ended at once:\n{self.report()}")
+        with contextlib.suppress(redis.exceptions.RedisError):
+            return self.client.ping()
+        return False
 
 
 class RedisCluster:

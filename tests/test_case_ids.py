@@ -15,6 +15,13 @@ WANTED = """
 54 55 56 57 58 59 61 62 63 65 66 67 68 70 71 72 74 75 76 77 78 79 80 81 82 83c 83f 83g 84b 84d 84e 84f 85 86
 87
 """.split()
+# Those of the shared store: each is tested against a Redis or Valkey server.
+WANTED_OVER_A_STORE = "1 5 10 21 23 25 26 28 32 35 42 51 70 74 75 76 77 78 79 80 81 82 84b 85".split()
+# What runs against a server: store_contract.h by script_contract_test.cc.
+AGAINST_A_SERVER = re.compile(
+    r"tests/test_(shared_store|store_\w+)\.py|src/redis/client_\w+_test\.cc|src/store/redis/script_\w+_test\.cc"
+    r"|testing/store_contract\.h"
+)
 
 
 def files_by_case():
@@ -32,6 +39,12 @@ def files_by_case():
 
 def test_every_case_has_a_test():
     missing = [case for case in WANTED if case not in files_by_case()]
+    assert missing == []
+
+
+def test_every_case_of_the_shared_store_has_a_test_against_a_server():
+    found = files_by_case()
+    missing = [case for case in WANTED_OVER_A_STORE if not any(map(AGAINST_A_SERVER.fullmatch, found[case]))]
     assert missing == []
 
 

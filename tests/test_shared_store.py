@@ -287,6 +287,22 @@ def test_nodes_count_each_other_and_share_the_limits_when_the_store_goes(start_r
     assert [allowed(node, 5) for node in nodes] == [2, 2]
 
 
+def registered(server):
+    return server.client.zcard("weir:1:nodes")
+
+
+def test_a_node_that_shuts_down_leaves_and_one_that_is_killed_is_forgotten(start_redis, start_node):
+    server = start_redis()
+    nodes = [start_node(server, HOURLY) for _ in range(3)]
+    wait_until(lambda: registered(server) == 3, "all nodes are registered")
+    assert nodes[0].stop() == 0
+    assert registered(server) == 2
+    nodes[1].kill()
+    assert registered(server) == 2
+    wait_until(lambda: registered(server) == 1, "the killed node is forgotten", 20)
+    wait_until(lambda: nodes[2].metric("weir_store_nodes") == 1, "and not reckoned with any more", 20)
+
+
 def test_case79_layers_in_a_cluster_stay_exact_while_slots_move(redis_cluster, start_node):
     limits = [
         {"name": "global", "rate": "1000000/day", "algorithm": "fixed_window"},
@@ -317,3 +333,22 @@ def test_case79_layers_in_a_cluster_stay_exact_while_slots_move(redis_cluster, s
         return next(limit["remaining"] for limit in limits if limit["name"] == "global")
 
     wait_until(lambda: left() == 1_000_000 - 5 * len(users), "what denied calls were charged is given back")
+
+
+@pytest.mark.parametrize(("per", "expected"), [([], 10), (["client"], 10), (["path"], 12), (["client", "path"], 12)])
+def test_case35_a_limit_means_the_same_over_a_store(shared_store, start_node, per, expected):
+    nodes = [start_node(shared_store, [{"name": "ten", "per": per, "rate": "10/day"}]) for _ in range(2)]
+    paths = ["/a"] * 6 + ["/b"] * 6
+    calls = enumerate(paths)
+    assert sum(nodes[i % 2].decide({"client": "a", "path": path})["allowed"] for i, path in calls) == expected
+
+
+def test_case70_joined_keys_do_not_collide_in_a_store(shared_store, start_node):
+    limits = [{"name": "one", "per": ["tenant", "client"], "rate": "1/day"}]
+    nodes = [start_node(shared_store, limits, attributes=["tenant"]) for _ in range(2)]
+    pairs = [("ab", "c"), ("a", "bc"), ("a|b", "c"), ("a", "b|c"), ("a:b", "c"), ("a", "b:c"), ("a_b", ""), ("a", "b")]
+    pairs += [("x}{y", "c"), ("x", "}{yc"), ("{x}", "y"), ("x", "{y}")]
+    for node, first in zip(nodes, (True, False), strict=True):
+        for tenant, client in pairs:
+            assert node.decide({"tenant": tenant, "client": client})["allowed"] is first, (tenant, client)
+    assert len(shared_store.keys()) == len(pairs) + 1  # And the nodes' own.
