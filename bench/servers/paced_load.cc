@@ -2,7 +2,8 @@
 // counts from the instant that a call was due, so a server that stalls cannot hide the calls it
 // delayed.
 //
-//   paced_load ADDRESS SECONDS CLIENTS CLIENT_RATE FLOOD_RATE
+//   paced_load ADDRESS SECONDS CLIENTS CLIENT_RATE FLOOD_RATE [check]
+//     calls the gateway, or with `check` the decision API
 //     →  {"clients":{"calls":…,"ok":…,"denied":…,"other":…,"p50_us":…,"p99_us":…},"flood":{…}}
 #include <cstdio>
 #include <string>
@@ -24,16 +25,25 @@ struct Tally {
 
 struct Plan {
   net::Endpoint endpoint;
+  bool check = false;  // POST /v1/check
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   int running = 0;
 };
 
+std::string RequestOf(const Plan& plan, const std::string& client) {
+  if (!plan.check)
+    return "GET /v1/models HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + client + "\r\n\r\n";
+  const std::string body = R"({"attributes":{"client":")" + client + R"("}})";
+  return "POST /v1/check HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
+         "Content-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
 // Calls at `interval_ns`, the first `offset_ns` after the start.
 Task<void> RunClient(net::EventLoop& loop, Plan& plan, std::string key, int64_t offset_ns,
                      int64_t interval_ns, Tally& tally) {
-  const std::string request =
-      "GET /v1/models HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + key + "\r\n\r\n";
+  const std::string request = RequestOf(plan, key);
   LoadClient client(loop, plan.endpoint);
   for (int64_t due_ns = plan.start_ns + offset_ns; due_ns < plan.end_ns; due_ns += interval_ns) {
     if (due_ns > loop.clock().MonotonicNs()) co_await loop.SleepUntil(due_ns);
@@ -58,7 +68,9 @@ void Print(const char* name, Tally& tally) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 6) Die("usage: paced_load ADDRESS SECONDS CLIENTS CLIENT_RATE FLOOD_RATE");
+  const bool check = argc == 7 && std::string_view(argv[6]) == "check";
+  if (argc != 6 && !check)
+    Die("usage: paced_load ADDRESS SECONDS CLIENTS CLIENT_RATE FLOOD_RATE [check]");
   const double seconds = std::atof(argv[2]);
   const int clients = std::atoi(argv[3]);
   const auto interval_ns = static_cast<int64_t>(1e9 / std::atof(argv[4]));
@@ -67,6 +79,7 @@ int Main(int argc, char** argv) {
   auto loop = net::EventLoop::Create(clock).value();
   const int64_t start_ns = clock.MonotonicNs() + 100'000'000;
   Plan plan{.endpoint = net::Endpoint::Parse(argv[1]).value(),
+            .check = check,
             .start_ns = start_ns,
             .end_ns = start_ns + static_cast<int64_t>(seconds * 1e9)};
   Tally good, flood;

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -34,6 +35,31 @@ def rss_bytes(pid):
 
 def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def connections_to(port):
+    """Sockets that clients on this machine hold towards a port of its own, connected or about to be."""
+    found = [line.split()[2:4] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(remote.endswith(f":{port:04X}") and state in ("01", "02") for remote, state in found)
+
+
+@contextlib.contextmanager
+def sampled(take):
+    """Calls `take` every 50 ms on a thread, and once at the end."""
+    done = threading.Event()
+
+    def run():
+        while not done.wait(0.05):
+            take()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        take()
 
 
 class Server:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures weir beside nginx and haproxy in one run, and writes RESULTS/servers_GROUP.json.
+"""Measures weir beside nginx, haproxy and plain clients of redis in one run, and writes RESULTS/servers_GROUP.json.
 
-    bench/servers/run.py BINARY RESULTS [decision_api|gateway|streams|flood ...]
+    bench/servers/run.py BINARY RESULTS [decision_api|gateway|streams|flood|store ...]
 
 The server has core 0, the load (and the upstream of proxies) core 1. What is compared is the CPU time of the serving
 process, user and system from /proc/PID/stat, divided by the requests: load generators saturate first, so requests per
@@ -15,13 +15,13 @@ import json
 import os
 import sys
 import tempfile
-import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import rivals
-from processes import free_port, on_load_core
+from processes import free_port, on_load_core, sampled
+from store_bench import store
 
 HERE = Path(__file__).parent
 SECONDS = float(os.environ.get("BENCH_SECONDS", "4"))
@@ -151,7 +151,7 @@ def streams(binary, folder):
             pair = {"direct": load(f"127.0.0.1:{port}")}
             for who, server in (("weir", weir), ("nginx", nginx)):
                 cpu[who] -= server.cpu_seconds()
-                with _sampled(lambda: peak.update(bytes=max(peak["bytes"], weir.rss_bytes()))):
+                with sampled(lambda: peak.update(bytes=max(peak["bytes"], weir.rss_bytes()))):
                     pair[who] = load(server.address)
                 cpu[who] += server.cpu_seconds()
             pairs.append(pair)
@@ -189,25 +189,6 @@ def streams(binary, folder):
         beside = f", nginx {row['rival_value']}" if "rival_value" in row else ""
         print(f"streams: {row['name']}: {row['value']}{beside} {row['unit']} (wanted {row.get('wanted')})", flush=True)
     return rows
-
-
-@contextlib.contextmanager
-def _sampled(take):
-    """Calls `take` every 50 ms on a thread, and once at the end."""
-    done = threading.Event()
-
-    def run():
-        while not done.wait(0.05):
-            take()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-        take()
 
 
 def flood(binary, folder):
@@ -249,7 +230,7 @@ def flood(binary, folder):
     return [row]
 
 
-GROUPS = {"decision_api": decision_api, "gateway": gateway, "streams": streams, "flood": flood}
+GROUPS = {"decision_api": decision_api, "gateway": gateway, "streams": streams, "flood": flood, "store": store}
 
 
 def main():
