@@ -126,6 +126,7 @@ def test_case80_a_full_store_leaves_each_limit_to_its_own_terms_until_there_is_r
     server.client.config_set("maxmemory", 8 << 20)
     assert by_source(share.decide({"client": "alice"}) for _ in range(150)) == {"fallback": 100}
     assert by_source(closed.decide({"client": "alice"}) for _ in range(10)) == {"fallback": 0}
+    assert closed.check({"client": "alice"}, status=429).headers["x-weir-source"] == "fallback"
     server.client.delete("ballast")
     for node in (share, closed):
         wait_until(lambda node=node: node.decide({"client": "b"})["source"] == "redis", "it decides again", RECOVERY_S)

@@ -173,6 +173,7 @@ RetryAdvice AdviseRetry(const Verdict& verdict, const policy::AnswersConfig& con
 void AppendLimitHeaders(const Verdict& verdict, const policy::AnswersConfig& config,
                         const RetryAdvice& advice, int64_t wall_ns, wire::Buffer& out) {
   if (config.retry_after && advice.denied) AppendRetry(advice, out);
+  if (verdict.source == Source::kFallback) out.Append("X-Weir-Source: fallback\r\n");
   if (verdict.binding == nullptr) return;
   if (config.ratelimit) {
     AppendPolicyList(verdict, out);

@@ -33,7 +33,9 @@ struct RetryAdvice {
 RetryAdvice AdviseRetry(const decide::Verdict& verdict, const policy::AnswersConfig& config,
                         uint64_t random);
 
-// Appends whole "Name: value\r\n" lines; none when no enforced limit applies. `wall_ns`: Unix time.
+// Appends whole "Name: value\r\n" lines; none when no enforced limit applies. `X-Weir-Source:
+// fallback` is there, whatever is configured, when the shared store was away and a limit's own terms
+// decided. `wall_ns`: Unix time.
 void AppendLimitHeaders(const decide::Verdict& verdict, const policy::AnswersConfig& config,
                         const RetryAdvice& advice, int64_t wall_ns, wire::Buffer& out);
 
@@ -43,6 +45,6 @@ inline constexpr const char* kExposedHeaders =
     "Retry-After, "
     "retry-after-ms, x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, "
     "x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, "
-    "x-ratelimit-reset-tokens";
+    "x-ratelimit-reset-tokens, X-Weir-Source";
 
 }  // namespace weir::answers

@@ -57,6 +57,14 @@ std::vector<LimitVerdict> BurstDenied(int64_t wait_ns) {
            .next_unit_after_ns = 51'862 * kSecond}};
 }
 
+TEST(LimitHeadersTest, TheFallbackSaysThatItDecided) {
+  const std::vector<LimitVerdict> limits = BurstDenied(kSecond);
+  Verdict verdict = VerdictOf(limits, 1);
+  EXPECT_EQ(Headers(verdict, Only(false, false, false, false)), "");
+  verdict.source = Source::kFallback;
+  EXPECT_EQ(Headers(verdict, Only(false, false, false, false)), "X-Weir-Source: fallback\r\n");
+}
+
 TEST(LimitHeadersTest, ADenialInFull) {
   const std::vector<LimitVerdict> limits = BurstDenied(2350 * kMs);
   EXPECT_EQ(Headers(VerdictOf(limits, 0), Only(true, true, true, false)),
