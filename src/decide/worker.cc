@@ -250,6 +250,7 @@ Reservation Worker::ReservationOf(const Costs& costs, const DecideOptions& optio
     if (!decision.waiting) continue;
     held.tag = decision.waiting->terms[i].tag;
     held.source = decision.waiting->outcomes[i].source;
+    held.leased = decision.waiting->terms[i].leased;
   }
   return reservation;
 }
