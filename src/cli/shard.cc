@@ -116,6 +116,13 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
   options_.bound->GiveBack();
 }
 
+void Shard::LeaveStore() { loop_->Spawn(Leave()); }
+
+Task<void> Shard::Leave() {
+  if (shared_store_) co_await shared_store_->Leave();
+  has_left_.store(true, std::memory_order_relaxed);
+}
+
 net::HttpServiceOptions Shard::HttpOptions() {
   const policy::Config& config = worker_->policy().config();
   net::HttpServiceOptions options;

@@ -109,7 +109,7 @@ class Leases {
   bool earlier_windows_ = false;
   bool sweeping_ = false;
   bool leaving_ = false;
-  size_t open_ = 0;  // Messages that Leave waits for.
+  size_t open_ = 0;             // Messages that Leave waits for.
   net::Event* told_ = nullptr;  // Of the Leave that waits.
 };
 
