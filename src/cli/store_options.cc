@@ -51,9 +51,8 @@ policy::Policy::LoadResult LoadPolicy(const std::string& path) {
       if (const Result<void> counted = store::redis::CheckMeter(variant.spec); !counted) {
         refuse(counted.error().message, "with `consistency: local` each node can count it");
       } else if (policy::IsLeased(limit.consistency) && variant.spec.rate.units > 0) {
-        const Result<store::lease::LeaseTerms> leased =
-            store::lease::LeaseTerms::Compile({.spec = variant.spec},
-                                              store::lease::LeaseKind::kReserved);
+        const Result<store::lease::LeaseTerms> leased = store::lease::LeaseTerms::Compile(
+            {.spec = variant.spec}, store::lease::LeaseKind::kReserved);
         if (!leased) refuse(leased.error().message, "write `consistency: exact`");
       }
     }

@@ -63,9 +63,9 @@ Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
     if (!keys) return std::unexpected(keys.error());
     impl->shared_keys.emplace(std::move(*keys));
   }
-  auto bound = BoundPolicy::Bind(impl->options.policy, impl->store,
-                                 wants_shared ? &impl->leased : nullptr, impl->metrics,
-                                 impl->hasher);
+  auto bound =
+      BoundPolicy::Bind(impl->options.policy, impl->store, wants_shared ? &impl->leased : nullptr,
+                        impl->metrics, impl->hasher);
   if (!bound) return std::unexpected(bound.error());
   impl->bound = std::move(*bound);
   impl->metrics.SetReloadSuccessful(true);

@@ -29,8 +29,7 @@ class NearStore final : public store::SharedStore {
     co_return admitted;
   }
   std::optional<bool> DecideNow(std::span<const store::Charge>, std::span<const store::SharedTerms>,
-                                std::span<store::SharedOutcome>, core::Now,
-                                store::Mode) override {
+                                std::span<store::SharedOutcome>, core::Now, store::Mode) override {
     return std::nullopt;
   }
   Task<bool> Settle(std::span<const store::SharedCharge> charges, core::Now now) override {

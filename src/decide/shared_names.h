@@ -7,8 +7,8 @@
 // A name follows from the secret and from what the local key hashes, neither of which changes while
 // a process runs, so no policy makes an entry stale.
 //
-// Thread safety: one thread. A fixed number of entries, 48 bytes each; a newcomer takes the place of
-// whoever has it.
+// Thread safety: one thread. A fixed number of entries, 48 bytes each; a newcomer takes the place
+// of whoever has it.
 #pragma once
 
 #include <cstdint>

@@ -71,6 +71,7 @@ void Worker::Refresh() {
     previous = std::exchange(bound_, engine.bound);
   }
   scratch_->decision.FitTo(std::max<size_t>(bound_->limits.size(), 1));
+  scratch_->spare.clear();  // They hold the policy before.
   if (waits()) shared_->OnPolicy();
 }
 

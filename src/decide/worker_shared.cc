@@ -46,6 +46,8 @@ std::vector<store::SharedCharge> SharedChargesOf(const Reservation& held) {
 // not show in the verdict.
 void DropUnknown(Decision& decision) {
   std::vector<store::SharedOutcome>& outcomes = decision.waiting->outcomes;
+  const std::span<const store::SharedOutcome> asked(outcomes.data(), decision.charge_count);
+  if (std::ranges::all_of(asked, &store::SharedOutcome::known)) return;
   size_t charges = 0;
   size_t verdicts = 0;
   size_t next = 0;  // Of the charges.
@@ -71,7 +73,8 @@ void DropUnknown(Decision& decision) {
 
 void EndDecision::operator()(Decision* decision) const {
   std::unique_ptr<Decision> owned(decision);
-  owned->waiting->bound.reset();
+  // The running policy is kept with it: it fits the next call as it is.
+  if (owned->waiting->bound != worker->bound_) owned->waiting->bound.reset();
   auto& spare = worker->scratch_->spare;
   if (spare.size() < Worker::Scratch::kSpareDecisions) spare.push_back(std::move(owned));
 }
@@ -86,12 +89,15 @@ DecisionPtr Worker::TakeDecision() {
     decision = std::move(spare.back());
     spare.pop_back();
   }
-  const size_t limits = std::max<size_t>(bound_->limits.size(), 1);
-  decision->FitTo(limits);
   decision->Clear();
-  decision->waiting->terms.resize(limits);
-  decision->waiting->outcomes.resize(limits);
-  decision->waiting->bound = bound_;
+  Decision::Waiting& waiting = *decision->waiting;
+  if (waiting.bound != bound_) {
+    const size_t limits = std::max<size_t>(bound_->limits.size(), 1);
+    decision->FitTo(limits);
+    waiting.terms.resize(limits);
+    waiting.outcomes.resize(limits);
+    waiting.bound = bound_;
+  }
   return DecisionPtr(decision.release(), EndDecision{this});
 }
 

@@ -143,8 +143,7 @@ void LimitReader::ReadChoices(const MapReader& map, Limit& limit) {
         reader_.Choice<Missing>(*value, what_ + ": missing", kMissing).value_or(Missing::kDoor);
   }
   if (const YamlNode* value = map.Find("consistency")) {
-    limit.consistency = reader_
-                            .Choice<Consistency>(*value, what_ + ": consistency", kConsistency)
+    limit.consistency = reader_.Choice<Consistency>(*value, what_ + ": consistency", kConsistency)
                             .value_or(Consistency::kExact);
   }
   if (const YamlNode* value = map.Find("on_failure")) {
@@ -152,8 +151,8 @@ void LimitReader::ReadChoices(const MapReader& map, Limit& limit) {
   }
 }
 
-// Nodes lease units of what refills evenly or starts afresh; a log of instants or a slot that a call
-// holds has no such units.
+// Nodes lease units of what refills evenly or starts afresh; a log of instants or a slot that a
+// call holds has no such units.
 void LimitReader::CheckLeased(const MapReader& map, const Limit& limit) {
   const YamlNode* const value = map.Find("consistency");
   if (value == nullptr || !IsLeased(limit.consistency)) return;

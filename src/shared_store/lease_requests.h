@@ -73,7 +73,9 @@ class Leases::Correction final : public LeaseRequest {
   void OnReport(Report report, std::string_view reply) override;
 
   // Whether it may be said again.
-  bool may_repeat() const { return !told && (not_carried_out || charge_.actual > charge_.reserved); }
+  bool may_repeat() const {
+    return !told && (not_carried_out || charge_.actual > charge_.reserved);
+  }
 
   net::Event done;  // A report has come.
   bool told = false;

@@ -20,9 +20,8 @@ std::string LeaseKey(std::string_view prefix, uint64_t tag, base::Key128 key) {
 }
 
 LeaseSender::LeaseSender(Options options)
-    : options_(std::move(options)), queue_(*options_.loop, [this](Requests requests) {
-        return Call(std::move(requests));
-      }) {}
+    : options_(std::move(options)),
+      queue_(*options_.loop, [this](Requests requests) { return Call(std::move(requests)); }) {}
 
 bool LeaseSender::Send(LeaseRequestPtr request) {
   const uint16_t slot = options_.batcher->GroupOf(request->tag());

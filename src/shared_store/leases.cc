@@ -142,9 +142,9 @@ void Leases::SendBack(base::Key128 key, const GiveBackRequest& back) {
 
 void Leases::GiveBackAll() {
   if (!book_) return;
-  book_->GiveBackAll(options_.loop->now_ns(), [this](base::Key128 key, const GiveBackRequest& back) {
-    SendBack(key, back);
-  });
+  book_->GiveBackAll(
+      options_.loop->now_ns(),
+      [this](base::Key128 key, const GiveBackRequest& back) { SendBack(key, back); });
 }
 
 Task<void> Leases::Leave(int64_t deadline_ns) {
@@ -161,9 +161,8 @@ Task<void> Leases::SweepWhileHeld() {
   for (int sweeps = 1; !names_.empty(); ++sweeps) {
     co_await options_.loop->SleepFor(kSweepNs);
     const int64_t now_ns = options_.loop->now_ns();
-    book_->Sweep(now_ns, kSweptEntries, [this](base::Key128 key, const GiveBackRequest& back) {
-      SendBack(key, back);
-    });
+    book_->Sweep(now_ns, kSweptEntries,
+                 [this](base::Key128 key, const GiveBackRequest& back) { SendBack(key, back); });
     if (sweeps % kSweepsForNames != 0) continue;
     std::erase_if(names_, [&](const auto& named) {
       return !named.second.asking && !book_->Holds(named.first, now_ns);

@@ -170,8 +170,7 @@ bool RedisStore::PayLeases(std::span<const Charge> charges, std::span<const Shar
   bool denied = false;
   for (const size_t i : split.leased) {
     if (mode != Mode::kPeek && !terms[i].settles) {
-      const store::lease::LeaseBook::Answer paid =
-          leases_->Pay(charges[i], terms[i], outcomes[i]);
+      const store::lease::LeaseBook::Answer paid = leases_->Pay(charges[i], terms[i], outcomes[i]);
       if (paid.spent) {
         payments.push_back({i, paid});
         continue;

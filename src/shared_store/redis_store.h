@@ -7,10 +7,10 @@
 //   bool admitted = co_await store->Decide(charges, terms, outcomes, now, Mode::kCharge);
 //
 // All or nothing: the charges of one slot are decided by one script. Charges of several slots, and
-// those of leased counters, are asked in parallel; when one denies, what the others charged is given
-// back, which can deny calls in between and admits none too many. Leases pay first, since a payment
-// can be taken back without the store; where the lease has been renewed meanwhile the units are
-// lost, never spent twice. A charge whose answer comes after the timeout is given back as well.
+// those of leased counters, are asked in parallel; when one denies, what the others charged is
+// given back, which can deny calls in between and admits none too many. Leases pay first, since a
+// payment can be taken back without the store; where the lease has been renewed meanwhile the units
+// are lost, never spent twice. A charge whose answer comes after the timeout is given back as well.
 //
 // Thread safety: one event loop's thread. Ownership: borrows the loop, the resolver and the memory
 // store; Disconnect before the loop goes, destroy after it.
@@ -69,8 +69,8 @@ class RedisStore final : public store::SharedStore {
   void OnPolicy() override;
   // The node shuts down: the others need not reckon with it any more.
   void LeaveNodes();
-  // Gives back what is held and waits until the store has heard it, or for kLeaveNs. What is decided
-  // afterwards goes to the store.
+  // Gives back what is held and waits until the store has heard it, or for kLeaveNs. What is
+  // decided afterwards goes to the store.
   static constexpr int64_t kLeaveNs = 200'000'000;
   Task<void> Leave();
   // Lets go of the sockets and of whoever waits for them. Nothing may be asked afterwards.
