@@ -91,12 +91,15 @@ std::string_view ConsistencyWords(const Policy& policy, const Limit& limit) {
       return "";
     case Consistency::kLocal:
       return "; counted on each node alone";
-    case Consistency::kLeased:
-      return "; leased to the nodes in parts";
     case Consistency::kLeasedFast:
-      return "; leased to the nodes in parts, of which half the burst can come on top at once";
+      // A window's leases end with it, so nothing comes on top.
+      if (limit.variants[0].spec.algorithm == Algorithm::kTokenBucket)
+        return "; leased to the nodes in parts, of which half the burst can come on top at once";
+      break;
+    case Consistency::kLeased:
+      break;
   }
-  return "";
+  return "; leased to the nodes in parts";
 }
 
 std::string_view MissingWords(Missing missing) {
