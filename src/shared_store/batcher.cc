@@ -39,7 +39,7 @@ uint16_t Batcher::GroupOf(uint64_t tag) const {
 
 bool Batcher::Submit(PartPtr part) {
   const uint16_t group = part->group;
-  return queue_.Push(group, std::move(part));
+  return queue_.Push(group, std::move(part), Lane::kAwaited);
 }
 
 Task<void> Batcher::Send(Parts parts) {

@@ -50,7 +50,7 @@ std::optional<LeaseItem> Leases::Return::Encode() {
 void Leases::Return::OnReport(Report report, std::string_view /*reply*/) {
   if (tries_ == 0) return;  // It has ended: this is an answer to an earlier try.
   tries_ = IsAnswer(report) ? 0 : tries_ - 1;
-  if (tries_ > 0 && leases_.sender_.Send(shared_from_this())) return;
+  if (tries_ > 0 && leases_.sender_.Send(shared_from_this(), Lane::kBackground)) return;
   tries_ = 0;
   leases_.Ended();
 }
@@ -72,7 +72,7 @@ void Leases::Decision::OnReport(Report report, std::string_view reply) {
   leases_.OnOtherWindow();
   const bool ask_again = report == Report::kAnswered && !again_ && !part_->abandoned;
   again_ = true;
-  if (!ask_again || !leases_.sender_.Send(shared_from_this())) Fail();
+  if (!ask_again || !leases_.sender_.Send(shared_from_this(), Lane::kAwaited)) Fail();
 }
 
 void Leases::Decision::Fail() {

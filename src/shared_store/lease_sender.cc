@@ -23,9 +23,9 @@ LeaseSender::LeaseSender(Options options)
     : options_(std::move(options)),
       queue_(*options_.loop, [this](Requests requests) { return Call(std::move(requests)); }) {}
 
-bool LeaseSender::Send(LeaseRequestPtr request) {
+bool LeaseSender::Send(LeaseRequestPtr request, Lane lane) {
   const uint16_t slot = options_.batcher->GroupOf(request->tag());
-  return queue_.Push(slot, std::move(request));
+  return queue_.Push(slot, std::move(request), lane);
 }
 
 Task<void> LeaseSender::Call(Requests requests) {

@@ -2,7 +2,7 @@
 // one slot in one call of the leases' script.
 //
 //   class Refill final : public LeaseRequest { … };
-//   if (!sender.Send(std::make_shared<Refill>(…))) …                  // Too many wait already.
+//   if (!sender.Send(std::make_shared<Refill>(…), Lane::kBackground)) …   // Too many wait already.
 //
 // Thread safety: one event loop's thread. Ownership: borrows the batcher; requests are shared with
 // whoever waits for them. Bounds: as SlotQueue.
@@ -66,7 +66,7 @@ class LeaseSender {
   explicit LeaseSender(Options options);
 
   // Sends the request with the others of the tick. False: too many wait already.
-  bool Send(LeaseRequestPtr request);
+  bool Send(LeaseRequestPtr request, Lane lane);
 
  private:
   using Requests = std::vector<LeaseRequestPtr>;

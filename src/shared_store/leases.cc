@@ -95,7 +95,7 @@ void Leases::AskForMore(base::Key128 key, const store::SharedTerms& terms) {
   name.tag = terms.tag;
   name.leased = terms.leased;
   if (name.asking) return;
-  name.asking = sender_.Send(std::make_shared<Refill>(*this, key, terms));
+  name.asking = sender_.Send(std::make_shared<Refill>(*this, key, terms), Lane::kBackground);
   if (sweeping_) return;
   sweeping_ = true;
   options_.loop->Spawn(SweepWhileHeld());
@@ -103,7 +103,7 @@ void Leases::AskForMore(base::Key128 key, const store::SharedTerms& terms) {
 
 bool Leases::Take(PartPtr part) {
   part->sent_ns = options_.loop->now_ns();
-  return sender_.Send(std::make_shared<Decision>(*this, std::move(part)));
+  return sender_.Send(std::make_shared<Decision>(*this, std::move(part)), Lane::kAwaited);
 }
 
 // What nodes hold is not in the store's answer; what this one holds it adds itself.
@@ -137,7 +137,8 @@ void Leases::SendBack(base::Key128 key, const GiveBackRequest& back) {
   if (name == names_.end() || open_ >= kOpenMax) return;  // It runs out.
   const auto [tag, leased, asking] = name->second;
   if (!asking) names_.erase(name);
-  if (sender_.Send(std::make_shared<Return>(*this, key, tag, *leased, back))) ++open_;
+  const auto request = std::make_shared<Return>(*this, key, tag, *leased, back);
+  if (sender_.Send(request, Lane::kBackground)) ++open_;
 }
 
 void Leases::GiveBackAll() {
@@ -181,7 +182,7 @@ Task<bool> Leases::Settle(std::vector<store::SharedCharge> charges) {
     if (open_ >= kOpenMax) co_return false;
     const auto correction = std::make_shared<Correction>(*options_.loop, *this, charge);
     ++open_;
-    if (!sender_.Send(correction)) correction->done.Set();
+    if (!sender_.Send(correction, Lane::kAwaited)) correction->done.Set();
     corrections.push_back(correction);
   }
   bool all_told = true;
@@ -210,7 +211,7 @@ Task<void> Leases::TellAgain(std::shared_ptr<Correction> correction) {
     pause_ns = std::min(pause_ns * 2, kPauseMaxNs);
     if (!correction->may_repeat()) break;  // Heard after all.
     correction->done.Reset();
-    if (sender_.Send(correction)) co_await correction->done.Wait();
+    if (sender_.Send(correction, Lane::kAwaited)) co_await correction->done.Wait();
     if (!correction->may_repeat()) break;
   }
   Ended();
@@ -220,7 +221,7 @@ Task<bool> Leases::Reset(std::vector<store::SharedCharge> charges) {
   std::vector<std::shared_ptr<Forget>> resets;
   for (const store::SharedCharge& charge : charges) {
     resets.push_back(std::make_shared<Forget>(*options_.loop, charge));
-    if (!sender_.Send(resets.back())) resets.back()->done.Set();
+    if (!sender_.Send(resets.back(), Lane::kAwaited)) resets.back()->done.Set();
   }
   bool told = true;
   for (const std::shared_ptr<Forget>& reset : resets) {
