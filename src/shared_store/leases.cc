@@ -76,7 +76,7 @@ LeaseBook::Answer Leases::Pay(const store::Charge& charge, const store::SharedTe
   if (!paid.spent) return paid;
   const LeaseBook::Standing standing = book_->StandingOf(charge.key, leased.terms, now_ns);
   const int64_t remaining = std::min(standing.left + standing.available, leased.terms.burst);
-  outcome = {};
+  outcome.known = true;
   outcome.step = {.allowed = true,
                   .remaining = remaining,
                   .reset_after_ns = ResetNs(leased, remaining, standing.reset_ns)};

@@ -47,7 +47,8 @@ class Leases {
 
   // Whether Pay would pay.
   bool CanPay(const store::Charge& charge, const store::lease::LeasedMeter& leased) const;
-  // Pays from what is held here, if that is enough, and fills in the outcome. Counts the call
+  // Pays from what is held here, if that is enough, and fills in the outcome, which is as made but
+  // not known. Counts the call
   // towards the rate of use either way, and asks the store for more where that pays; nobody waits
   // for the answer.
   store::lease::LeaseBook::Answer Pay(const store::Charge& charge, const store::SharedTerms& terms,
