@@ -242,7 +242,8 @@ TEST_P(LeasedDecide, Case32_ADeniedCallLeavesTheLeaseAsItWas) {
       co_await test.Pause(2 * kMs);
     }
     EXPECT_EQ(admitted, 30);
-    // No denial of a smaller cost says how long these have to wait, so the store is asked each time.
+    // No denial of a smaller cost says how long these have to wait, so the store is asked each
+    // time.
     for (int64_t cost = 2; cost < 32; ++cost) {
       const Answer denied = co_await test.Decide(0, cost);
       EXPECT_FALSE(denied.allowed);
