@@ -36,12 +36,12 @@ class Drain {
   bool begun() const { return phase_ != Phase::kServing; }
 
  private:
-  enum class Phase : uint8_t { kServing, kDelay, kFinishing, kLeaving, kEnded };
+  enum class Phase : uint8_t { kServing, kDelay, kFinishing, kGivingBack, kEnded };
   void OnTimer();
   void CloseDoors();
   void OnFinishing(int64_t now_ns);
-  void LeaveStore(int calls_cut);
-  bool HaveLeft() const;
+  void GiveBackLeases(int calls_cut);
+  bool HaveGivenBack() const;
   // Runs `step` on every shard's own loop.
   void Everywhere(std::function<void(Shard&)> step);
   int CallsUnderWay() const;

@@ -116,11 +116,11 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
   options_.bound->GiveBack();
 }
 
-void Shard::LeaveStore() { loop_->Spawn(Leave()); }
+void Shard::GiveBackLeases() { loop_->Spawn(GiveBack()); }
 
-Task<void> Shard::Leave() {
-  if (shared_store_) co_await shared_store_->Leave();
-  has_left_.store(true, std::memory_order_relaxed);
+Task<void> Shard::GiveBack() {
+  if (shared_store_) co_await shared_store_->GiveBackLeases();
+  has_given_back_.store(true, std::memory_order_relaxed);
 }
 
 net::HttpServiceOptions Shard::HttpOptions() {

@@ -213,7 +213,7 @@ TEST_P(LeasedDecide, WhatIsHeldComesBackWhenTheNodeLeaves) {
   Start(kWindow, 2);
   Run([](LeasedDecide& test) -> Task<void> {
     const int spent = co_await test.WarmUp(0);
-    co_await test.nodes_[0].store->Leave();
+    co_await test.nodes_[0].store->GiveBackLeases();
     const int64_t left = co_await test.Remaining(1);
     EXPECT_EQ(left, 1000 - spent);
     // It goes on deciding, by the store.
@@ -249,7 +249,7 @@ TEST_P(LeasedDecide, Case32_ADeniedCallLeavesTheLeaseAsItWas) {
       EXPECT_FALSE(denied.allowed);
       EXPECT_EQ(denied.source, Source::kRedis);
     }
-    co_await test.nodes_[0].store->Leave();
+    co_await test.nodes_[0].store->GiveBackLeases();
     // A payment that is taken back after the lease was renewed is lost, so never more is left.
     const int64_t left = co_await test.Remaining(1);
     EXPECT_LE(left, 970);
@@ -261,7 +261,7 @@ TEST_P(LeasedDecide, Case85_ReservationsAreSettledOnTheStore) {
   Start(kBucket, 2);
   Run([](LeasedDecide& test) -> Task<void> {
     co_await test.WarmUp(0);
-    co_await test.nodes_[0].store->Leave();
+    co_await test.nodes_[0].store->GiveBackLeases();
     const int64_t before = co_await test.Remaining(1);
     DecideOptions options;
     options.reserve_ttl_ns = 60'000 * kMs;

@@ -82,7 +82,9 @@ void RedisStore::OnPolicy() {
   leases_->GiveBackAll();
 }
 
-Task<void> RedisStore::Leave() { return leases_->Leave(options_.loop->now_ns() + kLeaveNs); }
+Task<void> RedisStore::GiveBackLeases() {
+  return leases_->Leave(options_.loop->now_ns() + kGiveBackNs);
+}
 
 RedisStore::Split RedisStore::SplitOf(std::span<const SharedTerms> terms,
                                       std::span<SharedOutcome> outcomes) {

@@ -69,10 +69,10 @@ class RedisStore final : public store::SharedStore {
   void OnPolicy() override;
   // The node shuts down: the others need not reckon with it any more.
   void LeaveNodes();
-  // Gives back what is held and waits until the store has heard it, or for kLeaveNs. What is
+  // Gives back what is held and waits until the store has heard it, or for kGiveBackNs. What is
   // decided afterwards goes to the store.
-  static constexpr int64_t kLeaveNs = 200'000'000;
-  Task<void> Leave();
+  static constexpr int64_t kGiveBackNs = 200'000'000;
+  Task<void> GiveBackLeases();
   // Lets go of the sockets and of whoever waits for them. Nothing may be asked afterwards.
   void Disconnect();
 
