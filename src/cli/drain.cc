@@ -7,6 +7,9 @@ namespace weir::cli {
 namespace {
 
 constexpr int64_t kPollNs = 10'000'000;
+// A loop that does not answer does not keep the others from ending.
+constexpr int64_t kGiveBackNs = shared_store::RedisStore::kGiveBackNs + 50'000'000;
+constexpr int64_t kGiveBackPollNs = 1'000'000;
 // A client whose connection was accepted just before the doors closed has this long to send its
 // call.
 constexpr int64_t kIdleGraceNs = 300'000'000;
@@ -47,11 +50,17 @@ void Drain::CloseDoors() {
 void Drain::OnTimer() {
   const int64_t now_ns = loop().now_ns();
   if (phase_ == Phase::kDelay) CloseDoors();
-  if (phase_ != Phase::kFinishing) return;
+  if (phase_ == Phase::kFinishing) return OnFinishing(now_ns);
+  if (phase_ != Phase::kGivingBack) return;
+  if (HaveGivenBack() || now_ns >= deadline_ns_) return End();
+  timer_.ArmAt(now_ns + kGiveBackPollNs);
+}
+
+void Drain::OnFinishing(int64_t now_ns) {
   const bool close_idle = now_ns >= close_idle_ns_;
   if (close_idle) quiet_reports_ = CallsUnderWay() == 0 ? quiet_reports_ + 1 : 0;
-  if (quiet_reports_ >= kQuietReports) return End(0);
-  if (now_ns >= deadline_ns_) return End(CallsUnderWay());
+  if (quiet_reports_ >= kQuietReports) return GiveBackLeases(0);
+  if (now_ns >= deadline_ns_) return GiveBackLeases(CallsUnderWay());
   Everywhere([close_idle](Shard& shard) {
     if (close_idle) shard.CloseIdle();
     shard.ReportCalls();
@@ -59,15 +68,29 @@ void Drain::OnTimer() {
   timer_.ArmAt(std::min(now_ns + kPollNs, deadline_ns_));
 }
 
-void Drain::Cut() {
-  if (phase_ == Phase::kEnded) return;
-  End(CallsUnderWay());
+void Drain::GiveBackLeases(int calls_cut) {
+  phase_ = Phase::kGivingBack;
+  calls_cut_ = calls_cut;
+  const int64_t now_ns = loop().now_ns();
+  deadline_ns_ = now_ns + kGiveBackNs;
+  Everywhere([](Shard& shard) { shard.GiveBackLeases(); });
+  timer_.ArmAt(now_ns + kGiveBackPollNs);
 }
 
-void Drain::End(int calls_cut) {
+bool Drain::HaveGivenBack() const {
+  return std::ranges::all_of(shards_, [](const auto& shard) { return shard->has_given_back(); });
+}
+
+void Drain::Cut() {
+  if (phase_ == Phase::kEnded) return;
+  if (phase_ != Phase::kGivingBack) calls_cut_ = CallsUnderWay();
+  End();
+}
+
+void Drain::End() {
   phase_ = Phase::kEnded;
   timer_.Cancel();
-  on_end_(calls_cut);
+  on_end_(calls_cut_);
 }
 
 int Drain::CallsUnderWay() const {

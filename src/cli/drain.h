@@ -1,7 +1,7 @@
 // Drain: how a server ends. Asked once: readiness goes off and answers tell clients to leave, while
 // the doors go on accepting for `delay`, so that load balancers notice before anybody is turned
 // away. Then the listeners close, and the calls under way finish within `limit`; the rest is cut.
-// Asked twice: everything ends at once.
+// Last, what is held of a shared store is given back. Asked twice: everything ends at once.
 //
 // Thread safety: the first shard's loop. The shards outlive it.
 //
@@ -36,13 +36,16 @@ class Drain {
   bool begun() const { return phase_ != Phase::kServing; }
 
  private:
-  enum class Phase : uint8_t { kServing, kDelay, kFinishing, kEnded };
+  enum class Phase : uint8_t { kServing, kDelay, kFinishing, kGivingBack, kEnded };
   void OnTimer();
   void CloseDoors();
+  void OnFinishing(int64_t now_ns);
+  void GiveBackLeases(int calls_cut);
+  bool HaveGivenBack() const;
   // Runs `step` on every shard's own loop.
   void Everywhere(std::function<void(Shard&)> step);
   int CallsUnderWay() const;
-  void End(int calls_cut);
+  void End();
   net::EventLoop& loop() { return shards_.front()->loop(); }
 
   const std::span<const std::unique_ptr<Shard>> shards_;
@@ -52,9 +55,10 @@ class Drain {
   net::Timer timer_;
   Phase phase_ = Phase::kServing;
   int64_t limit_ns_ = 0;
-  int64_t deadline_ns_ = 0;    // For the calls under way.
+  int64_t deadline_ns_ = 0;    // For the calls under way; then for what is told to the store.
   int64_t close_idle_ns_ = 0;  // When connections without a call are closed.
   int quiet_reports_ = 0;      // In a row, without a call under way.
+  int calls_cut_ = 0;
 };
 
 }  // namespace weir::cli

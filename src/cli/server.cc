@@ -111,6 +111,7 @@ Result<void> Server::Start() {
   reloader_ = std::make_unique<Reloader>(
       *engine_, *logger_, options_.config_path, [this](const policy::Policy& policy) {
         bound_->SetMost(ConnectionsToHold(policy.config(), *logger_));
+        TellShards();
       });
   state_.reload = [this] {
     Result<policy::ReloadPlan> plan = reloader_->Reload("admin");
@@ -181,6 +182,13 @@ Result<void> Server::OpenDoors() {
     }
   }
   return {};
+}
+
+// Each loop takes the policy over now rather than with its next call, and gives back what it holds
+// under the one before.
+void Server::TellShards() {
+  for (const auto& shard : shards_)
+    shard->loop().Post([shard = shard.get()] { shard->worker().policy(); });
 }
 
 void Server::Reload(const char* why) {

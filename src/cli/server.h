@@ -55,6 +55,7 @@ class Server {
   void WatchFiles();
   void OnSignal(int number);
   void Reload(const char* why);
+  void TellShards();
 
   const ServerOptions options_;
   SystemClock clock_;

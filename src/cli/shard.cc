@@ -116,6 +116,13 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
   options_.bound->GiveBack();
 }
 
+void Shard::GiveBackLeases() { loop_->Spawn(GiveBack()); }
+
+Task<void> Shard::GiveBack() {
+  if (shared_store_) co_await shared_store_->GiveBackLeases();
+  has_given_back_.store(true, std::memory_order_relaxed);
+}
+
 net::HttpServiceOptions Shard::HttpOptions() {
   const policy::Config& config = worker_->policy().config();
   net::HttpServiceOptions options;

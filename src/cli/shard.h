@@ -75,6 +75,10 @@ class Shard {
   void BeginDrain() { drain_.draining = true; }
   void CloseListeners();
   void CloseIdle() { gateway_->CloseIdle(); }
+  // Gives back to a shared store what this loop holds of it; has_given_back() when that is done,
+  // which takes at most RedisStore::kGiveBackNs. has_given_back: any thread.
+  void GiveBackLeases();
+  bool has_given_back() const { return has_given_back_.load(std::memory_order_relaxed); }
   // Calls under way at the gateway. (The other doors answer within the tick.)
   int calls() const { return gateway_->calls(); }
   // How many calls there were when ReportCalls ran last. Any thread.
@@ -91,12 +95,14 @@ class Shard {
   void Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream);
   Task<void> Serve(metrics::Door door, std::shared_ptr<const net::TlsContext> tls,
                    std::unique_ptr<net::Stream> stream);
+  Task<void> GiveBack();
   net::HttpServiceOptions HttpOptions();
 
   const ShardOptions options_;
   const size_t index_;
   net::DrainFlag drain_;
   std::atomic<int> reported_calls_{0};
+  std::atomic<bool> has_given_back_{false};
   WarningGate store_notices_;
   // Declared so that they go in the right order: listeners, then the gateway and the loop with its
   // tasks, then what the tasks use. (The shared store lets go of its sockets before all of them.)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "redis/dialer.h"
+#include "store/lease/lease_terms.h"
 #include "store/redis/script_calls.h"
 
 namespace weir::cli {
@@ -43,11 +44,17 @@ policy::Policy::LoadResult LoadPolicy(const std::string& path) {
     if (limit.consistency == policy::Consistency::kLocal) continue;
     for (const policy::Variant& variant : limit.variants) {
       if (variant.unlimited) continue;
-      const Result<void> counted = store::redis::CheckMeter(variant.spec);
-      if (counted) continue;
-      errors.push_back({variant.place.file, variant.place.line, variant.place.column,
-                        "limit `" + limit.name + "`: " + counted.error().message +
-                            "; with `consistency: local` each node can count it"});
+      const auto refuse = [&](const std::string& why, const std::string& remedy) {
+        errors.push_back({variant.place.file, variant.place.line, variant.place.column,
+                          "limit `" + limit.name + "`: " + why + "; " + remedy});
+      };
+      if (const Result<void> counted = store::redis::CheckMeter(variant.spec); !counted) {
+        refuse(counted.error().message, "with `consistency: local` each node can count it");
+      } else if (policy::IsLeased(limit.consistency) && variant.spec.rate.units > 0) {
+        const Result<store::lease::LeaseTerms> leased = store::lease::LeaseTerms::Compile(
+            {.spec = variant.spec}, store::lease::LeaseKind::kReserved);
+        if (!leased) refuse(leased.error().message, "write `consistency: exact`");
+      }
     }
   }
   if (!errors.empty()) return std::unexpected(std::move(errors));

@@ -86,7 +86,24 @@ Result<std::unique_ptr<identity::IdentityResolver>> ResolverOf(
   return identity::IdentityResolver::Create(std::move(options));
 }
 
-Result<BoundLimit> BindLimit(const policy::Limit& limit, store::MemoryStore& store,
+// The terms under which a variant is leased; null when it is not.
+Result<const store::lease::LeasedMeter*> Lease(const policy::Policy& policy,
+                                               const policy::Limit& limit, const core::Meter& meter,
+                                               store::lease::LeasedMeters* leased) {
+  const bool nothing_to_lease = meter.form() == core::Form::kDenyAll;
+  if (leased == nullptr || !policy::IsLeased(limit.consistency) || nothing_to_lease) return nullptr;
+  std::string per;
+  for (const int attribute : limit.per) {
+    if (!per.empty()) per += ',';
+    per += policy.attributes().NameOf(attribute);
+  }
+  const bool fast = limit.consistency == policy::Consistency::kLeasedFast;
+  return leased->Intern(meter, limit.unit, per,
+                        fast ? store::lease::LeaseKind::kFast : store::lease::LeaseKind::kReserved);
+}
+
+Result<BoundLimit> BindLimit(const policy::Policy& policy, const policy::Limit& limit,
+                             store::MemoryStore& store, store::lease::LeasedMeters* leased,
                              const base::KeyHasher& hasher) {
   BoundLimit bound;
   bound.limit = &limit;
@@ -99,6 +116,10 @@ Result<BoundLimit> BindLimit(const policy::Limit& limit, store::MemoryStore& sto
     if (!meter)
       return MakeError(meter.error().code, "limits." + limit.name + ": " + meter.error().message);
     made.meter = *meter;
+    Result<const store::lease::LeasedMeter*> terms = Lease(policy, limit, **meter, leased);
+    if (!terms)
+      return MakeError(terms.error().code, "limits." + limit.name + ": " + terms.error().message);
+    made.leased = *terms;
     made.key_front = hasher.Begin(variant.identity);
     made.figures = RateFigures::Of(variant.spec);
     if (identities.insert(variant.identity).second)
@@ -140,12 +161,13 @@ int BoundLimit::VariantByOverrides(const policy::Attributes& call) const {
 
 Result<std::shared_ptr<const BoundPolicy>> BoundPolicy::Bind(
     std::shared_ptr<const policy::Policy> policy, store::MemoryStore& store,
-    metrics::WeirMetrics& metrics, const base::KeyHasher& hasher) {
+    store::lease::LeasedMeters* leased, metrics::WeirMetrics& metrics,
+    const base::KeyHasher& hasher) {
   auto bound = std::make_shared<BoundPolicy>();
   bound->policy = std::move(policy);
   std::vector<metrics::LimitLabels> labels;
   for (const policy::Limit& limit : bound->policy->limits()) {
-    Result<BoundLimit> made = BindLimit(limit, store, hasher);
+    Result<BoundLimit> made = BindLimit(*bound->policy, limit, store, leased, hasher);
     if (!made) return std::unexpected(made.error());
     bound->limits.push_back(std::move(*made));
     labels.push_back({limit.name, policy::LayerName(limit.layer)});

@@ -20,6 +20,7 @@
 #include "identity/client_identity.h"
 #include "metrics/weir_metrics.h"
 #include "policy/policy.h"
+#include "store/lease/leased_meter.h"
 #include "store/memory/memory_store.h"
 #include "weir/result.h"
 
@@ -36,6 +37,8 @@ struct RateFigures {
 
 struct BoundVariant {
   const core::Meter* meter = nullptr;  // Null: unlimited.
+  // Not null: nodes lease units of these counters.
+  const store::lease::LeasedMeter* leased = nullptr;
   base::KeyHasher::State key_front;
   RateFigures figures;
 };
@@ -69,9 +72,11 @@ struct BoundPolicy {
   std::unique_ptr<identity::IdentityResolver> identity;
 
   // Errors: a rate that does not compile, unusable identity keys. Reads the key file; blocks on it.
+  // `leased` is there with a shared store, and must outlive this too.
   static Result<std::shared_ptr<const BoundPolicy>> Bind(
       std::shared_ptr<const policy::Policy> policy, store::MemoryStore& store,
-      metrics::WeirMetrics& metrics, const base::KeyHasher& hasher);
+      store::lease::LeasedMeters* leased, metrics::WeirMetrics& metrics,
+      const base::KeyHasher& hasher);
 };
 
 }  // namespace weir::decide

@@ -63,7 +63,9 @@ Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
     if (!keys) return std::unexpected(keys.error());
     impl->shared_keys.emplace(std::move(*keys));
   }
-  auto bound = BoundPolicy::Bind(impl->options.policy, impl->store, impl->metrics, impl->hasher);
+  auto bound =
+      BoundPolicy::Bind(impl->options.policy, impl->store, wants_shared ? &impl->leased : nullptr,
+                        impl->metrics, impl->hasher);
   if (!bound) return std::unexpected(bound.error());
   impl->bound = std::move(*bound);
   impl->metrics.SetReloadSuccessful(true);
@@ -96,7 +98,9 @@ Result<policy::ReloadPlan> Engine::Reload(std::shared_ptr<const policy::Policy> 
   }
   if (!plan.restart_needed.empty())
     return fail({ErrorCode::kFailedPrecondition, policy::RestartMessage(plan)});
-  auto bound = BoundPolicy::Bind(std::move(next), impl_->store, impl_->metrics, impl_->hasher);
+  auto bound = BoundPolicy::Bind(std::move(next), impl_->store,
+                                 impl_->options.shared ? &impl_->leased : nullptr, impl_->metrics,
+                                 impl_->hasher);
   if (!bound) return fail(bound.error());
   std::shared_ptr<const BoundPolicy> previous;  // Destroyed outside the lock.
   {

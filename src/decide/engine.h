@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -171,6 +172,10 @@ class Worker {
                     const DecideOptions& options, core::Now now);
   Result<DecisionPtr> BeginAdHoc(const AdHocRule& rule, int64_t cost, const DecideOptions& options);
   Task<Result<const Verdict*>> Finish(Decision& decision, core::Now now);
+  // Finishes without waiting where the shared store can: out of a lease, or by what is known to be
+  // denied. Nothing: ask Finish, as if this had not been called. Allocates nothing in the steady
+  // state.
+  std::optional<Result<const Verdict*>> FinishNow(Decision& decision, core::Now now);
 
   // Ends a reservation: for each unit given in `actual`, the reserved amount becomes the actual one
   // (the difference is given back or becomes debt); the others stand as charged; parallel slots are
@@ -199,6 +204,7 @@ class Worker {
  private:
   friend struct EndDecision;
   struct Scratch;
+  struct Asked;  // What a shared store is asked for a decision.
   void Refresh();
   void Collect(const policy::Attributes& call, const Costs& costs, const DecideOptions& options,
                uint64_t lease_id, Decision& decision);
@@ -207,6 +213,8 @@ class Worker {
   void CollectRule(const AdHocRule& rule, const CompiledRule& compiled, int64_t cost,
                    const DecideOptions& options, uint64_t lease_id, Decision& decision);
   Result<const CompiledRule*> CompileRule(const core::MeterSpec& spec);
+  void Conclude(bool admitted, core::Now now, Decision& decision);
+  void CountFinished(const Decision& decision);
   void Describe(const DecideOptions& options, core::Now now, Decision& decision);
   static void Judge(bool admitted, Decision& decision);
   static Reservation ReservationOf(const Costs& costs, const DecideOptions& options, core::Now now,

@@ -30,6 +30,7 @@ struct Engine::Impl {
   const base::KeyHasher::State client_front;
   const IdHasher ids;
   std::optional<base::HmacKeys> shared_keys;  // With a shared store.
+  store::lease::LeasedMeters leased;
   store::MemoryStore store;
   metrics::WeirMetrics metrics;
   Ledger ledger;

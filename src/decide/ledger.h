@@ -27,6 +27,10 @@
 #include "decide/verdict.h"
 #include "weir/result.h"
 
+namespace weir::store::lease {
+struct LeasedMeter;
+}
+
 namespace weir::decide {
 
 // What stands after a reservation ended.
@@ -46,6 +50,7 @@ struct HeldCharge {
   Unit unit = Unit::kRequests;
   uint64_t tag = 0;  // With a shared store: where it keeps the counter, and who decided.
   Source source = Source::kMemory;
+  const store::lease::LeasedMeter* leased = nullptr;
 };
 
 struct Reservation {

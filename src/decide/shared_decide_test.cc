@@ -28,6 +28,10 @@ class NearStore final : public store::SharedStore {
     }
     co_return admitted;
   }
+  std::optional<bool> DecideNow(std::span<const store::Charge>, std::span<const store::SharedTerms>,
+                                std::span<store::SharedOutcome>, core::Now, store::Mode) override {
+    return std::nullopt;
+  }
   Task<bool> Settle(std::span<const store::SharedCharge> charges, core::Now now) override {
     for (const store::SharedCharge& charge : charges)
       memory->Settle(*charge.meter, charge.key, charge.receipt, charge.reserved, charge.actual,

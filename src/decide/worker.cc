@@ -71,6 +71,7 @@ void Worker::Refresh() {
     previous = std::exchange(bound_, engine.bound);
   }
   scratch_->decision.FitTo(std::max<size_t>(bound_->limits.size(), 1));
+  scratch_->spare.clear();  // They hold the policy before.
   if (waits()) shared_->OnPolicy();
 }
 
@@ -250,6 +251,7 @@ Reservation Worker::ReservationOf(const Costs& costs, const DecideOptions& optio
     if (!decision.waiting) continue;
     held.tag = decision.waiting->terms[i].tag;
     held.source = decision.waiting->outcomes[i].source;
+    held.leased = decision.waiting->terms[i].leased;
   }
   return reservation;
 }

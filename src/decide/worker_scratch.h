@@ -11,6 +11,7 @@
 #include "decide/decision.h"
 #include "decide/engine.h"
 #include "decide/engine_impl.h"
+#include "decide/shared_names.h"
 
 namespace weir::decide {
 
@@ -30,6 +31,7 @@ struct Worker::Scratch {
 
   Decision decision;                             // Of Decide and DecideAdHoc: one at a time.
   std::vector<std::unique_ptr<Decision>> spare;  // Of Begin.
+  SharedNames names;
   RandomIds ids;
   std::optional<identity::IdentityCache>
       identity_cache;  // Made when first asked for: a third of a MiB.

@@ -12,7 +12,7 @@ namespace {
 
 store::Consistency ConsistencyOf(policy::Consistency consistency) {
   return consistency == policy::Consistency::kLocal ? store::Consistency::kLocal
-                                                    : store::Consistency::kExact;
+                                                    : store::Consistency::kShared;
 }
 
 store::OnFailure OnFailureOf(policy::OnFailure on_failure) {
@@ -36,7 +36,8 @@ std::vector<store::SharedCharge> SharedChargesOf(const Reservation& held) {
                        .receipt = charge.receipt,
                        .source = charge.source,
                        .reserved = charge.amount,
-                       .actual = charge.amount});
+                       .actual = charge.amount,
+                       .leased = charge.leased});
   }
   return charges;
 }
@@ -45,6 +46,8 @@ std::vector<store::SharedCharge> SharedChargesOf(const Reservation& held) {
 // not show in the verdict.
 void DropUnknown(Decision& decision) {
   std::vector<store::SharedOutcome>& outcomes = decision.waiting->outcomes;
+  const std::span<const store::SharedOutcome> asked(outcomes.data(), decision.charge_count);
+  if (std::ranges::all_of(asked, &store::SharedOutcome::known)) return;
   size_t charges = 0;
   size_t verdicts = 0;
   size_t next = 0;  // Of the charges.
@@ -70,7 +73,8 @@ void DropUnknown(Decision& decision) {
 
 void EndDecision::operator()(Decision* decision) const {
   std::unique_ptr<Decision> owned(decision);
-  owned->waiting->bound.reset();
+  // The running policy is kept with it: it fits the next call as it is.
+  if (owned->waiting->bound != worker->bound_) owned->waiting->bound.reset();
   auto& spare = worker->scratch_->spare;
   if (spare.size() < Worker::Scratch::kSpareDecisions) spare.push_back(std::move(owned));
 }
@@ -85,12 +89,15 @@ DecisionPtr Worker::TakeDecision() {
     decision = std::move(spare.back());
     spare.pop_back();
   }
-  const size_t limits = std::max<size_t>(bound_->limits.size(), 1);
-  decision->FitTo(limits);
   decision->Clear();
-  decision->waiting->terms.resize(limits);
-  decision->waiting->outcomes.resize(limits);
-  decision->waiting->bound = bound_;
+  Decision::Waiting& waiting = *decision->waiting;
+  if (waiting.bound != bound_) {
+    const size_t limits = std::max<size_t>(bound_->limits.size(), 1);
+    decision->FitTo(limits);
+    waiting.terms.resize(limits);
+    waiting.outcomes.resize(limits);
+    waiting.bound = bound_;
+  }
   return DecisionPtr(decision.release(), EndDecision{this});
 }
 
@@ -98,19 +105,24 @@ DecisionPtr Worker::TakeDecision() {
 // tag, so that its limits are decided in one place; others have a tag of their own.
 void Worker::NameShared(const BoundLimit& limit, int variant, const policy::Attributes& call,
                         Decision& decision) {
-  const base::HmacKeys& keys = *engine_.impl_->shared_keys;
-  const policy::StoreConfig& config = decision.waiting->bound->policy->config().store;
-  store::Charge& charge = decision.charges[decision.charge_count];
-  charge.key = limit.SharedKeyOf(variant, call, keys);
-  uint64_t tag = charge.key.hi;
-  if (limit.per_client) {
-    const std::array<std::string_view, 2> parts{"client", call.Get(policy::kClientAttribute)};
-    tag = keys.Of(parts).hi;
+  const base::Key128 local = limit.KeyOf(variant, call);
+  SharedNames::Name& name = scratch_->names.At(local);
+  if (name.local != local) {
+    const base::HmacKeys& keys = *engine_.impl_->shared_keys;
+    name = {.local = local, .key = limit.SharedKeyOf(variant, call, keys)};
+    name.tag = name.key.hi;
+    if (limit.per_client) {
+      const std::array<std::string_view, 2> parts{"client", call.Get(policy::kClientAttribute)};
+      name.tag = keys.Of(parts).hi;
+    }
   }
+  const policy::StoreConfig& config = decision.waiting->bound->policy->config().store;
+  decision.charges[decision.charge_count].key = name.key;
   decision.waiting->terms[decision.charge_count] = {
-      .tag = tag,
+      .tag = name.tag,
       .consistency = ConsistencyOf(limit.limit->consistency),
-      .on_failure = OnFailureOf(limit.limit->on_failure.value_or(config.on_failure))};
+      .on_failure = OnFailureOf(limit.limit->on_failure.value_or(config.on_failure)),
+      .leased = limit.variants[static_cast<size_t>(variant)].leased};
 }
 
 DecisionPtr Worker::Begin(const policy::Attributes& call, const Costs& costs,
@@ -124,6 +136,9 @@ DecisionPtr Worker::Begin(const policy::Attributes& call, const Costs& costs,
   waiting.client = options.client.empty() ? call.Get(policy::kClientAttribute) : options.client;
   waiting.options.client = waiting.client;
   Collect(call, costs, options, waiting.id.low, *decision);
+  // A reservation of parallel slots alone leaves costs as they were charged.
+  const bool settles = reserves && !options.reserve_parallel_only;
+  for (size_t i = 0; i < decision->charge_count; ++i) waiting.terms[i].settles = settles;
   return decision;
 }
 
@@ -157,44 +172,87 @@ Result<DecisionPtr> Worker::BeginAdHoc(const AdHocRule& rule, int64_t cost,
   return decision;
 }
 
-Task<Result<const Verdict*>> Worker::Finish(Decision& decision, core::Now now) {
-  Decision::Waiting& waiting = *decision.waiting;
-  const DecideOptions& options = waiting.options;
-  const size_t count = decision.charge_count;
-  const int64_t began_ns = engine_.impl_->options.clock->MonotonicNs();
-  const store::Mode mode =
-      options.peek || decision.denied_missing ? store::Mode::kPeek : store::Mode::kReserve;
-  bool admitted = true;
-  if (count > 0) {
-    const std::span<const store::Charge> charges(decision.charges.data(), count);
-    const std::span<const store::SharedTerms> terms(waiting.terms.data(), count);
-    const std::span<store::SharedOutcome> outcomes(waiting.outcomes.data(), count);
-    admitted = co_await shared_->Decide(charges, terms, outcomes, now, mode);
+struct Worker::Asked {
+  Asked(Decision& decision, core::Now at)
+      : charges(decision.charges.data(), decision.charge_count),
+        terms(decision.waiting->terms.data(), decision.charge_count),
+        outcomes(decision.waiting->outcomes.data(), decision.charge_count),
+        now(at),
+        mode(decision.waiting->options.peek || decision.denied_missing ? store::Mode::kPeek
+                                                                       : store::Mode::kReserve) {}
+  std::span<const store::Charge> charges;
+  std::span<const store::SharedTerms> terms;
+  std::span<store::SharedOutcome> outcomes;
+  core::Now now;
+  store::Mode mode;
+};
+
+std::optional<Result<const Verdict*>> Worker::FinishNow(Decision& decision, core::Now now) {
+  const Decision::Waiting& waiting = *decision.waiting;
+  // A reservation that does not find room has to be given back, which may wait.
+  const bool reserves =
+      waiting.id.low != 0 && (!waiting.options.reserve_parallel_only || decision.has_parallel);
+  if (reserves || decision.charge_count == 0) return std::nullopt;
+  const bool timed = engine_.impl_->metrics.ShouldTime(shard_);
+  const int64_t began_ns = timed ? engine_.impl_->options.clock->MonotonicNs() : 0;
+  const Asked asked(decision, now);
+  const std::optional<bool> admitted =
+      shared_->DecideNow(asked.charges, asked.terms, asked.outcomes, now, asked.mode);
+  if (!admitted) return std::nullopt;
+  Conclude(*admitted, now, decision);
+  CountFinished(decision);
+  if (timed) {
+    engine_.impl_->metrics.OnDecisionDuration(
+        shard_, engine_.impl_->options.clock->MonotonicNs() - began_ns);
   }
-  DropUnknown(decision);
-  for (size_t i = 0; i < decision.charge_count; ++i) decision.outcomes[i] = waiting.outcomes[i];
-  Describe(options, now, decision);
-  Judge(admitted && !decision.denied_missing, decision);
+  return &decision.verdict;
+}
+
+Task<Result<const Verdict*>> Worker::Finish(Decision& decision, core::Now now) {
+  const Decision::Waiting& waiting = *decision.waiting;
+  const int64_t began_ns = engine_.impl_->options.clock->MonotonicNs();
+  bool admitted = true;
+  if (decision.charge_count > 0) {
+    const Asked asked(decision, now);
+    admitted =
+        co_await shared_->Decide(asked.charges, asked.terms, asked.outcomes, now, asked.mode);
+  }
+  Conclude(admitted, now, decision);
   if (waiting.id.low != 0 && decision.verdict.allowed) {
-    Result<void> reserved = Reserve(waiting.id, waiting.costs, options, now, decision);
+    Result<void> reserved = Reserve(waiting.id, waiting.costs, waiting.options, now, decision);
     if (!reserved) {
       std::vector<store::SharedCharge> charges =
-          SharedChargesOf(ReservationOf(waiting.costs, options, now, decision));
+          SharedChargesOf(ReservationOf(waiting.costs, waiting.options, now, decision));
       for (store::SharedCharge& charge : charges) charge.actual = 0;
       co_await shared_->Settle(charges, now);
       co_return std::unexpected(reserved.error());
     }
   }
-  if (!options.peek) {
-    if (count == 1 && decision.rows[0].limit == nullptr) {
-      CountRule(options, decision);
-    } else {
-      Count(waiting.client, options, decision);
-    }
+  CountFinished(decision);
+  if (!waiting.options.peek) {
     engine_.impl_->metrics.OnDecisionDuration(
         shard_, engine_.impl_->options.clock->MonotonicNs() - began_ns);
   }
   co_return &decision.verdict;
+}
+
+// Turns what the store said into the verdict.
+void Worker::Conclude(bool admitted, core::Now now, Decision& decision) {
+  const Decision::Waiting& waiting = *decision.waiting;
+  DropUnknown(decision);
+  for (size_t i = 0; i < decision.charge_count; ++i) decision.outcomes[i] = waiting.outcomes[i];
+  Describe(waiting.options, now, decision);
+  Judge(admitted && !decision.denied_missing, decision);
+}
+
+void Worker::CountFinished(const Decision& decision) {
+  const Decision::Waiting& waiting = *decision.waiting;
+  if (waiting.options.peek) return;
+  if (decision.charge_count == 1 && decision.rows[0].limit == nullptr) {
+    CountRule(waiting.options, decision);
+  } else {
+    Count(waiting.client, waiting.options, decision);
+  }
 }
 
 Task<Result<Worker::Settled>> Worker::SettleShared(ReservationId id, Costs actual, core::Now now) {
@@ -253,7 +311,8 @@ Task<Result<void>> Worker::ResetShared(std::string_view limit_name,
     NameShared(**bound, variant, call, *decision);
     charges.push_back({.meter = (*bound)->variants[static_cast<size_t>(variant)].meter,
                        .key = decision->charges[0].key,
-                       .tag = decision->waiting->terms[0].tag});
+                       .tag = decision->waiting->terms[0].tag,
+                       .leased = decision->waiting->terms[0].leased});
   }
   const bool told = co_await shared_->Reset(charges);
   if (!told) co_return MakeError(ErrorCode::kUnavailable, "the store is away; nothing was reset");

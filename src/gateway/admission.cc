@@ -127,7 +127,11 @@ Admission Decide(LoopState& state, Call& call, const policy::Attributes& attribu
   const decide::Costs costs = decide::Costs::Requests();
   if (state.worker().waits()) {
     call.decision = state.worker().Begin(attributes, costs, options, state.Now());
-    return Admission::kWaits;
+    const auto finished = state.worker().FinishNow(*call.decision, state.Now());
+    if (!finished) return Admission::kWaits;
+    const Admission admission = Conclude(state, call, *finished);
+    call.decision.reset();
+    return admission;
   }
   return Conclude(state, call, state.worker().Decide(attributes, costs, options, state.Now()));
 }

@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kMaxRatioSeries = 100;
 constexpr std::array<Outcome, kOutcomeCount> kOutcomes = {Outcome::kAllowed, Outcome::kDenied,
                                                           Outcome::kShadowDenied};
-constexpr std::string_view kStoreOpNames[kStoreOpCount] = {"decide", "settle", "peek", "reset"};
+constexpr std::string_view kStoreOpNames[kStoreOpCount] = {"decide", "settle", "peek", "reset",
+                                                           "lease"};
 constexpr std::string_view kSourceNames[kSourceCount] = {"memory", "redis", "lease", "deny_cache",
                                                          "fallback"};
 constexpr std::string_view kStatusClasses[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};

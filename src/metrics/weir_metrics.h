@@ -59,8 +59,8 @@ struct UpstreamSeries {
   Gauge connections;               // Open, idle ones included.
 };
 
-enum class StoreOp : uint8_t { kDecide, kSettle, kPeek, kReset };
-inline constexpr size_t kStoreOpCount = 4;
+enum class StoreOp : uint8_t { kDecide, kSettle, kPeek, kReset, kLease };
+inline constexpr size_t kStoreOpCount = 5;
 
 struct WeirMetricsOptions {
   size_t shards = 1;

@@ -83,6 +83,25 @@ std::string EnforceWords(const Limit& limit) {
   return "";
 }
 
+// Where the counter is, when that is not one place for all nodes.
+std::string_view ConsistencyWords(const Policy& policy, const Limit& limit) {
+  if (policy.config().store.kind != StoreKind::kRedis) return "";
+  switch (limit.consistency) {
+    case Consistency::kExact:
+      return "";
+    case Consistency::kLocal:
+      return "; counted on each node alone";
+    case Consistency::kLeasedFast:
+      // A window's leases end with it, so nothing comes on top.
+      if (limit.variants[0].spec.algorithm == Algorithm::kTokenBucket)
+        return "; leased to the nodes in parts, of which half the burst can come on top at once";
+      break;
+    case Consistency::kLeased:
+      break;
+  }
+  return "; leased to the nodes in parts";
+}
+
 std::string_view MissingWords(Missing missing) {
   switch (missing) {
     case Missing::kDoor:
@@ -223,9 +242,9 @@ std::string Describe(const Policy& policy) {
   for (const Limit& limit : policy.limits()) {
     const Variant& usual = limit.variants[0];
     out += fmt::format("  {}: {}\n", limit.name, BoundInWords(limit, usual));
-    out += fmt::format("    {}; {}; on {}{}{}\n", RateWords(usual), PerWords(policy, limit),
+    out += fmt::format("    {}; {}; on {}{}{}{}\n", RateWords(usual), PerWords(policy, limit),
                        ToString(limit.match, policy.attributes()), EnforceWords(limit),
-                       MissingWords(limit.missing));
+                       MissingWords(limit.missing), ConsistencyWords(policy, limit));
     for (size_t i = 1; i < limit.variants.size(); ++i) {
       const Variant& variant = limit.variants[i];
       out += fmt::format("    when {}: {} ({})\n", ToString(variant.when, policy.attributes()),
@@ -260,6 +279,7 @@ std::string Explain(const Policy& policy, const Attributes& call, Missing door) 
           fmt::format(", by the override when {}", ToString(variant.when, policy.attributes()));
     }
     if (!IsEnforced(limit, call)) applies += ", in shadow: counted, never denying";
+    applies += ConsistencyWords(policy, limit);
     applies += "\n";
   }
   return "applies:\n" + (applies.empty() ? "  none\n" : applies) + "does not apply:\n" +

@@ -231,7 +231,7 @@ json::object LimitObject(const Limit& limit, const AttributeTable& names) {
     out["timezone"] = Text(usual.spec.timezone);
   }
   out["enforce"] = EnforceText(limit);
-  out["consistency"] = limit.consistency == Consistency::kExact ? "exact" : "local";
+  out["consistency"] = Text(ConsistencyName(limit.consistency));
   out["missing"] = Text(MissingName(limit.missing));
   json::array overrides;
   for (size_t i = 1; i < limit.variants.size(); ++i) {

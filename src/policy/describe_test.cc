@@ -100,6 +100,31 @@ TEST(Explain, SaysWhatAppliesAndWhyTheRestDoesNot) {
             "`client`: write attributes as NAME=VALUE");
 }
 
+TEST(Describe, SaysWhereACounterIsThatNodesDoNotShareWhole) {
+  const std::string limits =
+      "limits:\n"
+      "- {name: one, rate: 60/min}\n"
+      "- {name: two, rate: 60/min, consistency: local}\n"
+      "- {name: three, rate: 60/min, consistency: leased}\n"
+      "- {name: four, rate: 60/min, consistency: leased_fast}\n";
+  const auto shared = MustLoad(
+      "store: {kind: redis, url: 'redis://127.0.0.1'}\nidentity: {secret: 0123456789abcdef}\n" +
+      limits);
+  ASSERT_TRUE(shared);
+  const std::string text = Describe(*shared);
+  EXPECT_THAT(text, HasSubstr("on every call\n  two:"));
+  EXPECT_THAT(text, HasSubstr("on every call; counted on each node alone\n"));
+  EXPECT_THAT(text, HasSubstr("on every call; leased to the nodes in parts\n"));
+  EXPECT_THAT(text, HasSubstr("on every call; leased to the nodes in parts, of which half the "
+                              "burst can come on top at once\n"));
+  EXPECT_THAT(*ExplainPairs(*shared, {}, Missing::kSkip),
+              HasSubstr("one key for all; leased to the nodes in parts\n"));
+  EXPECT_THAT(ToJson(*shared), HasSubstr(R"("consistency":"leased_fast")"));
+  const auto alone = MustLoad(limits);  // One node, one counter.
+  ASSERT_TRUE(alone);
+  EXPECT_THAT(Describe(*alone), Not(HasSubstr("leased")));
+}
+
 TEST(ToJson, ShowsTheEffectivePolicyWithoutSecrets) {
   const auto policy = MustLoad(kText);
   ASSERT_TRUE(policy);

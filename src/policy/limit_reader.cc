@@ -63,6 +63,7 @@ void LimitReader::Read(const YamlNode& node) {
   limit.needed_mask = limit.match.named_mask();
   for (int attribute : limit.per) limit.needed_mask |= uint32_t{1} << attribute;
   if (variant) {
+    CheckLeased(map, limit);
     Identify(limit);
     CheckGateway(limit, node);
   }
@@ -127,8 +128,11 @@ void LimitReader::ReadEnforce(const YamlNode& node, Limit& limit) {
 void LimitReader::ReadChoices(const MapReader& map, Limit& limit) {
   static constexpr std::pair<std::string_view, Missing> kMissing[] = {
       {"skip", Missing::kSkip}, {"empty", Missing::kEmpty}, {"deny", Missing::kDeny}};
-  static constexpr std::pair<std::string_view, int> kConsistency[] = {
-      {"exact", 0}, {"local", 1}, {"leased", 2}, {"leased_fast", 2}};
+  static constexpr std::pair<std::string_view, Consistency> kConsistency[] = {
+      {"exact", Consistency::kExact},
+      {"local", Consistency::kLocal},
+      {"leased", Consistency::kLeased},
+      {"leased_fast", Consistency::kLeasedFast}};
   static constexpr std::pair<std::string_view, OnFailure> kOnFailure[] = {
       {"open", OnFailure::kOpen},
       {"closed", OnFailure::kClosed},
@@ -139,16 +143,28 @@ void LimitReader::ReadChoices(const MapReader& map, Limit& limit) {
         reader_.Choice<Missing>(*value, what_ + ": missing", kMissing).value_or(Missing::kDoor);
   }
   if (const YamlNode* value = map.Find("consistency")) {
-    const auto choice = reader_.Choice<int>(*value, what_ + ": consistency", kConsistency);
-    if (choice == 1) limit.consistency = Consistency::kLocal;
-    if (choice == 2) {
-      reader_.Fail(value->mark, what_ + ": consistency `" + value->text +
-                                    "` is not there yet: a later version brings it; write "
-                                    "`exact` or `local`");
-    }
+    limit.consistency = reader_.Choice<Consistency>(*value, what_ + ": consistency", kConsistency)
+                            .value_or(Consistency::kExact);
   }
   if (const YamlNode* value = map.Find("on_failure")) {
     limit.on_failure = reader_.Choice<OnFailure>(*value, what_ + ": on_failure", kOnFailure);
+  }
+}
+
+// Nodes lease units of what refills evenly or starts afresh; a log of instants or a slot that a
+// call holds has no such units.
+void LimitReader::CheckLeased(const MapReader& map, const Limit& limit) {
+  const YamlNode* const value = map.Find("consistency");
+  if (value == nullptr || !IsLeased(limit.consistency)) return;
+  for (const Variant& variant : limit.variants) {
+    const Algorithm algorithm = variant.spec.algorithm;
+    if (variant.unlimited || algorithm == Algorithm::kTokenBucket ||
+        algorithm == Algorithm::kFixedWindow)
+      continue;
+    reader_.Fail(value->mark, what_ + ": consistency `" + value->text +
+                                  "` is for token_bucket and fixed_window, not for " +
+                                  std::string(AlgorithmName(algorithm)) + "; write `exact`");
+    return;
   }
 }
 

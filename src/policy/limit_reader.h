@@ -50,6 +50,7 @@ class LimitReader {
   void ReadPer(const YamlNode& node, Limit& limit);
   void ReadEnforce(const YamlNode& node, Limit& limit);
   void ReadChoices(const MapReader& map, Limit& limit);
+  void CheckLeased(const MapReader& map, const Limit& limit);
   void ReadLayer(const MapReader& map, Limit& limit);
   Common ReadCommon(const MapReader& map);
   std::optional<RateText> ReadRate(const MapReader& map, const YamlNode& node,

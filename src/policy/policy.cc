@@ -169,4 +169,18 @@ const Limit* Policy::FindLimit(std::string_view name) const {
   return found == limits_.end() ? nullptr : &*found;
 }
 
+std::string_view ConsistencyName(Consistency consistency) {
+  switch (consistency) {
+    case Consistency::kExact:
+      return "exact";
+    case Consistency::kLocal:
+      return "local";
+    case Consistency::kLeased:
+      return "leased";
+    case Consistency::kLeasedFast:
+      return "leased_fast";
+  }
+  return "";
+}
+
 }  // namespace weir::policy

@@ -48,7 +48,12 @@ using Env = std::function<std::optional<std::string>(std::string_view name)>;
 Env ProcessEnv();
 
 enum class Enforce : uint8_t { kAll, kShadow, kPercent };
-enum class Consistency : uint8_t { kExact, kLocal };
+enum class Consistency : uint8_t { kExact, kLocal, kLeased, kLeasedFast };
+// "exact", "local", "leased", "leased_fast".
+std::string_view ConsistencyName(Consistency consistency);
+constexpr bool IsLeased(Consistency consistency) {
+  return consistency == Consistency::kLeased || consistency == Consistency::kLeasedFast;
+}
 
 // What a limit does when an attribute that its `per` or `match` names is missing from a call.
 enum class Missing : uint8_t {

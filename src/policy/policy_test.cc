@@ -275,13 +275,25 @@ TEST(Policy, WhatALaterVersionBringsIsRefused) {
   EXPECT_THAT(ErrorsOf("listen:\n  grpc: {address: 127.0.0.1:8083, max_connection_age: 5m}\n"),
               ElementsAre("test.yaml:2:3: `listen.grpc` is not there yet: the gRPC door comes with "
                           "a later version; leave it out"));
-  EXPECT_THAT(LimitErrors("rate: 1/s, consistency: leased"),
-              ElementsAre("test.yaml:2:37: limit `a`: consistency `leased` is not there yet: a "
-                          "later version brings it; write `exact` or `local`"));
   EXPECT_THAT(LimitErrors("rate: 1/s, overrides: [{when: {plan: gold}, rate: 2/s}]"),
               ElementsAre("test.yaml:2:44: limit `a`: overrides[0]: when: `plan` is not there yet: "
                           "a later version brings plans"));
   EXPECT_THAT(LimitErrors("rate: 1/s, wait: 5s"), ElementsAre(HasSubstr("is not there yet")));
+}
+
+TEST(Policy, OnlyWhatHasUnitsToLeaseIsLeased) {
+  const auto policy = MustLoad(
+      "limits: [{name: a, rate: 1/s, consistency: leased}, "
+      "{name: b, rate: 1/s, algorithm: fixed_window, consistency: leased_fast}]");
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(policy->limits()[0].consistency, Consistency::kLeased);
+  EXPECT_EQ(policy->limits()[1].consistency, Consistency::kLeasedFast);
+  EXPECT_THAT(LimitErrors("rate: 1/s, algorithm: sliding_window, consistency: leased"),
+              ElementsAre("test.yaml:2:64: limit `a`: consistency `leased` is for token_bucket and "
+                          "fixed_window, not for sliding_window; write `exact`"));
+  EXPECT_THAT(LimitErrors("parallel: 5, consistency: leased_fast"),
+              ElementsAre("test.yaml:2:39: limit `a`: consistency `leased_fast` is for "
+                          "token_bucket and fixed_window, not for parallel; write `exact`"));
 }
 
 TEST(Policy, UnitsThatTheGatewayDoesNotMeterAreRefusedThereOnly) {

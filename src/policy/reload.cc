@@ -47,6 +47,11 @@ std::string PerText(const Policy& policy, const Limit& limit) {
   return out + "]";
 }
 
+// Both kinds of lease have one counter.
+Consistency CounterOf(Consistency consistency) {
+  return consistency == Consistency::kLeasedFast ? Consistency::kLeased : consistency;
+}
+
 // Why the counters of a limit cannot go on; empty when they can.
 std::string WhyAfresh(const Policy& running, const Limit& was, const Policy& next,
                       const Limit& is) {
@@ -62,6 +67,11 @@ std::string WhyAfresh(const Policy& running, const Limit& was, const Policy& nex
   if (old_spec.algorithm != new_spec.algorithm) {
     return "the algorithm changed from " + std::string(AlgorithmName(old_spec.algorithm)) + " to " +
            std::string(AlgorithmName(new_spec.algorithm));
+  }
+  const bool shared = next.config().store.kind == StoreKind::kRedis;
+  if (shared && CounterOf(was.consistency) != CounterOf(is.consistency)) {
+    return "`consistency` changed from " + std::string(ConsistencyName(was.consistency)) + " to " +
+           std::string(ConsistencyName(is.consistency));
   }
   if (was.variants[0].unlimited || is.variants[0].unlimited) return "";
   if (was.variants[0].identity != is.variants[0].identity) {

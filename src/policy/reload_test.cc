@@ -59,6 +59,20 @@ TEST(Diff, AChangedKindStartsAfreshWithAWarning) {
       ElementsAre("a"));
 }
 
+TEST(Diff, AnotherConsistencyIsAnotherCounterOnASharedStore) {
+  const auto diff = [](const std::string& running, const std::string& next) {
+    const std::string front =
+        "store: {kind: redis, url: 'redis://127.0.0.1'}\nidentity: {secret: 0123456789abcdef}\n"
+        "limits: [{name: a, rate: 10/min, consistency: ";
+    return DiffOf(front + running + "}]", front + next + "}]").warnings;
+  };
+  EXPECT_THAT(diff("exact", "leased"),
+              ElementsAre("limit `a`: `consistency` changed from exact to leased; its counters "
+                          "start afresh"));
+  EXPECT_THAT(diff("leased", "leased_fast"), IsEmpty());
+  EXPECT_THAT(LimitDiff("rate: 10/min", "rate: 10/min, consistency: leased").warnings, IsEmpty());
+}
+
 TEST(Diff, LimitsComeAndGo) {
   const ReloadPlan plan = DiffOf("limits: [{name: a, rate: 1/s}, {name: b, rate: 1/s}]",
                                  "limits: [{name: b, rate: 1/s}, {name: c, rate: 1/s}]");

@@ -1,6 +1,7 @@
 #include "shared_store/batcher.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "base/when_all.h"
@@ -27,49 +28,23 @@ metrics::WeirMetrics::BreakerState ShownState(store::lease::Breaker::State state
 
 }  // namespace
 
-Batcher::Batcher(Options options) : options_(std::move(options)), ids_(std::random_device()()) {}
+Batcher::Batcher(Options options)
+    : options_(std::move(options)),
+      queue_(*options_.loop, [this](Parts parts) { return Send(std::move(parts)); }),
+      ids_(std::random_device()()) {}
 
 uint16_t Batcher::GroupOf(uint64_t tag) const {
   return options_.client->GroupOf(store::redis::TagKey(options_.prefix, tag));
 }
 
 bool Batcher::Submit(PartPtr part) {
-  if (waiting_ >= kQueueMax) return false;
-  ++waiting_;
-  const uint16_t number = part->group;
-  Group& group = groups_[number];
-  group.waiting.push_back(std::move(part));
-  Schedule(number, group);
-  return true;
+  const uint16_t group = part->group;
+  return queue_.Push(group, std::move(part), Lane::kAwaited);
 }
 
-void Batcher::Schedule(uint16_t number, Group& group) {
-  if (group.scheduled) return;
-  group.scheduled = true;
-  options_.loop->Spawn(Flush(number));
-}
-
-// At the end of the tick: as many calls as may be under way.
-Task<void> Batcher::Flush(uint16_t number) {
-  co_await options_.loop->TickEnd();
-  Group& group = groups_[number];
-  group.scheduled = false;
-  while (!group.waiting.empty() && group.under_way < kUnderWayMax) {
-    Parts parts;
-    while (!group.waiting.empty() && parts.size() < kBatchMax) {
-      PartPtr part = std::move(group.waiting.front());
-      group.waiting.pop_front();
-      --waiting_;
-      if (!part->abandoned) parts.push_back(std::move(part));
-    }
-    if (parts.empty()) continue;
-    ++group.under_way;
-    options_.loop->Spawn(Send(number, std::move(parts)));
-  }
-  if (group.waiting.empty() && group.under_way == 0) groups_.erase(number);
-}
-
-Task<void> Batcher::Send(uint16_t number, Parts parts) {
+Task<void> Batcher::Send(Parts parts) {
+  std::erase_if(parts, [](const PartPtr& part) { return part->abandoned; });
+  if (parts.empty()) co_return;
   net::EventLoop& loop = *options_.loop;
   const int64_t sent_ns = loop.now_ns();
   int64_t unix_ns = loop.wall_ns();
@@ -94,9 +69,6 @@ Task<void> Batcher::Send(uint16_t number, Parts parts) {
     unix_ns = store::redis::DecideReply::Parse(*reply)->server_unix_ns();
     if (tries == 1) Fail(parts);
   }
-  Group& group = groups_[number];
-  --group.under_way;
-  Schedule(number, group);
 }
 
 Batcher::Delivered Batcher::Deliver(const Parts& parts, const resp::Value& reply) {

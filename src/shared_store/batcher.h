@@ -1,6 +1,5 @@
 // Batcher: carries the parts of decisions to the store and back: all of one tick and one slot in
-// one script call, and while calls are under way the next ones gather, so that the busier the store
-// is the larger the batches are.
+// one script call.
 //
 //   if (!batcher.Submit(part)) part->state = Part::State::kFailed;     // The queue is full.
 //   co_await part->done.WaitUntil(deadline_ns);
@@ -9,22 +8,20 @@
 // until it is heard; the store carries out a repeat once.
 //
 // Thread safety: one event loop's thread. Ownership: borrows the loop, the client and the breaker;
-// parts are shared with those that wait for them. Bounds: kQueueMax parts wait, kUnderWayMax calls
-// are under way for each slot, kBatchMax parts go in one.
+// parts are shared with those that wait for them. Bounds: as SlotQueue.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <random>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "metrics/weir_metrics.h"
 #include "net/event_loop.h"
 #include "redis/client.h"
 #include "shared_store/part.h"
+#include "shared_store/slot_queue.h"
 #include "store/lease/breaker.h"
 #include "store/redis/script_calls.h"
 
@@ -32,9 +29,6 @@ namespace weir::shared_store {
 
 class Batcher {
  public:
-  static constexpr size_t kQueueMax = 16'384;
-  static constexpr int kUnderWayMax = 4;
-  static constexpr size_t kBatchMax = 64;
   static constexpr size_t kRetriesMax = 1024;  // Settles that are told again.
 
   struct Options {
@@ -62,17 +56,14 @@ class Batcher {
   Task<bool> Renew(std::vector<store::SharedCharge> charges, int64_t ttl_ns);
   Task<bool> Reset(std::vector<store::SharedCharge> charges);
 
+  // One script call, whose end the metrics and the breaker are told.
+  Task<Result<resp::Value>> Run(const store::redis::ScriptCall& call, metrics::StoreOp op,
+                                redis::CallOptions options);
+
  private:
-  struct Group {
-    std::deque<PartPtr> waiting;
-    int under_way = 0;
-    bool scheduled = false;  // A Flush is on its way.
-  };
   using Parts = std::vector<PartPtr>;
   using Charges = std::vector<store::SharedCharge>;
-  void Schedule(uint16_t number, Group& group);
-  Task<void> Flush(uint16_t number);
-  Task<void> Send(uint16_t number, Parts parts);
+  Task<void> Send(Parts parts);
   // What became of an answer.
   enum class Delivered : uint8_t { kYes, kStale };
   Delivered Deliver(const Parts& parts, const resp::Value& reply);
@@ -91,12 +82,9 @@ class Batcher {
   Task<void> RunUntilTold(Errand errand);
   std::vector<Errand> ErrandsOf(Errand::Kind kind, Charges charges, int64_t ttl_ns);
   Task<void> RunAll(std::vector<Errand>& errands);
-  Task<Result<resp::Value>> Run(const store::redis::ScriptCall& call, metrics::StoreOp op,
-                                redis::CallOptions options);
 
   const Options options_;
-  std::unordered_map<uint16_t, Group> groups_;
-  size_t waiting_ = 0;
+  SlotQueue<PartPtr> queue_;
   size_t retries_ = 0;
   std::mt19937_64 ids_;
 };

@@ -19,6 +19,8 @@ struct Part {
   enum class State : uint8_t { kWaiting, kAnswered, kFailed };
 
   uint16_t group = 0;  // Of slots; parts of one group share a script call.
+  // Not null: one charge on a counter that nodes lease, decided by the leases' script.
+  const store::lease::LeasedMeter* leased = nullptr;
   std::vector<store::Charge> charges;
   std::vector<uint64_t> tags;  // Of each charge.
   std::vector<size_t> of;      // Where each stands in the decision.

@@ -48,7 +48,12 @@ RedisStore::RedisStore(RedisStoreOptions options)
                                                           .metrics = options_.metrics,
                                                           .shard = options_.shard,
                                                           .prefix = options_.prefix,
-                                                          .timeout_ns = options_.timeout_ns})) {
+                                                          .timeout_ns = options_.timeout_ns})),
+      leases_(std::make_unique<Leases>(Leases::Options{.loop = options_.loop,
+                                                       .batcher = batcher_.get(),
+                                                       .breaker = &breaker_,
+                                                       .prefix = options_.prefix,
+                                                       .timeout_ns = options_.timeout_ns})) {
   if (!options_.counts_nodes) return;
   nodes_ = std::make_unique<NodeCounter>(NodeCounter::Options{.loop = options_.loop,
                                                               .client = client_.get(),
@@ -72,45 +77,119 @@ redis::Client::Stats RedisStore::stats() const {
   return client_ ? client_->stats() : redis::Client::Stats{};
 }
 
-Task<bool> RedisStore::Decide(std::span<const Charge> charges, std::span<const SharedTerms> terms,
-                              std::span<SharedOutcome> outcomes, core::Now now, Mode mode) {
+void RedisStore::OnPolicy() {
+  denials_.DropAll();
+  leases_->GiveBackAll();
+}
+
+Task<void> RedisStore::GiveBackLeases() {
+  return leases_->Leave(options_.loop->now_ns() + kGiveBackNs);
+}
+
+RedisStore::Split RedisStore::SplitOf(std::span<const SharedTerms> terms,
+                                      std::span<SharedOutcome> outcomes) {
   Split split;
-  for (size_t i = 0; i < charges.size(); ++i) {
+  for (size_t i = 0; i < terms.size(); ++i) {
     outcomes[i] = {};
     outcomes[i].known = false;
-    const bool local = terms[i].consistency == store::Consistency::kLocal;
-    (local ? split.local : split.shared).push_back(i);
+    if (terms[i].consistency == store::Consistency::kLocal) {
+      split.local.push_back(i);
+    } else {
+      (terms[i].leased != nullptr ? split.leased : split.asked).push_back(i);
+    }
   }
-  if (DeniedAlready(charges, split.shared, outcomes)) co_return false;
-  if (!DecideLocal(charges, split.local, outcomes, now, mode)) co_return false;
-  if (split.shared.empty()) co_return true;
+  return split;
+}
 
-  std::vector<PartPtr> parts = PartsOf(charges, terms, split.shared, mode);
-  const int64_t now_ns = options_.loop->now_ns();
-  const bool may_ask = breaker_.Ask(now_ns) != store::lease::Breaker::Pass::kNo;
-  for (const PartPtr& part : parts) {
-    if (!may_ask || !batcher_->Submit(part)) part->state = Part::State::kFailed;
+Task<bool> RedisStore::Decide(std::span<const Charge> charges, std::span<const SharedTerms> terms,
+                              std::span<SharedOutcome> outcomes, core::Now now, Mode mode) {
+  Split split = SplitOf(terms, outcomes);
+  bool denied = false;
+  for (const size_t i : split.asked) denied = DeniedAlready(charges[i], outcomes[i]) || denied;
+  if (denied || !DecideLocal(charges, split.local, outcomes, now, mode)) co_return false;
+  std::vector<Payment> payments;
+  bool admitted = PayLeases(charges, terms, outcomes, mode, split, payments);
+  if (admitted && !split.asked.empty()) {
+    std::vector<PartPtr> parts = PartsOf(charges, terms, split.asked, mode);
+    const int64_t now_ns = options_.loop->now_ns();
+    const bool may_ask = breaker_.Ask(now_ns) != store::lease::Breaker::Pass::kNo;
+    for (const PartPtr& part : parts) {
+      if (!may_ask || !Submit(part)) part->state = Part::State::kFailed;
+    }
+    co_await Await(parts, now_ns + options_.timeout_ns);
+    admitted = Conclude(parts, charges, terms, outcomes, now, mode);
   }
-  co_await Await(parts, now_ns + options_.timeout_ns);
-  const bool admitted = Conclude(parts, charges, terms, outcomes, now, mode);
-  if (!admitted && mode != Mode::kPeek) GiveBack(charges, terms, outcomes, now);
+  if (!admitted && mode != Mode::kPeek) GiveBack(charges, terms, outcomes, payments, now);
   co_return admitted;
 }
 
-// A limit that is known to deny the call spares it the way to the store.
-bool RedisStore::DeniedAlready(std::span<const Charge> charges, std::span<const size_t> shared,
-                               std::span<SharedOutcome> outcomes) const {
+std::optional<bool> RedisStore::DecideNow(std::span<const Charge> charges,
+                                          std::span<const SharedTerms> terms,
+                                          std::span<SharedOutcome> outcomes, core::Now now,
+                                          Mode mode) {
+  if (mode == Mode::kPeek) return std::nullopt;
   bool denied = false;
-  for (const size_t i : shared) {
-    const Charge& charge = charges[i];
-    if (!charge.enforced || charge.cost == 0) continue;
-    const auto denial = denials_.Find(charge.key, charge.cost, options_.loop->now_ns());
-    // A larger cost is denied as well, and only the store knows for how long.
-    if (!denial || denial->cost != charge.cost) continue;
-    Put(DeniedByCache(denial->wait_ns), Source::kDenyCache, outcomes[i]);
-    denied = true;
+  bool here = true;
+  std::vector<size_t> local;
+  for (size_t i = 0; i < charges.size(); ++i) {
+    outcomes[i] = {};
+    outcomes[i].known = false;
+    if (terms[i].consistency == store::Consistency::kLocal) {
+      local.push_back(i);
+    } else if (!CanPay(charges[i], terms[i])) {
+      here = false;
+      denied = DeniedAlready(charges[i], outcomes[i]) || denied;
+    }
   }
-  return denied;
+  if (!denied && !here) return std::nullopt;
+  if (!denied && !DecideLocal(charges, local, outcomes, now, mode)) return false;
+  for (size_t i = 0; i < charges.size(); ++i) {
+    // A denied call pays nothing, and still counts as use, so that a lease comes for the next ones.
+    const bool counts = denied ? outcomes[i].known && !terms[i].settles : !outcomes[i].known;
+    if (terms[i].leased != nullptr && counts) leases_->Pay(charges[i], terms[i], outcomes[i]);
+  }
+  return !denied;
+}
+
+bool RedisStore::CanPay(const Charge& charge, const SharedTerms& terms) const {
+  return terms.leased != nullptr && !terms.settles && leases_->CanPay(charge, *terms.leased);
+}
+
+// A limit that is known to deny the call spares it the way to the store.
+bool RedisStore::DeniedAlready(const Charge& charge, SharedOutcome& outcome) const {
+  if (!charge.enforced || charge.cost == 0) return false;
+  const auto denial = denials_.Find(charge.key, charge.cost, options_.loop->now_ns());
+  // A larger cost is denied as well, and only the store knows for how long.
+  if (!denial || denial->cost != charge.cost) return false;
+  Put(DeniedByCache(denial->wait_ns), Source::kDenyCache, outcome);
+  return true;
+}
+
+// What leases pay; the store is asked for the rest, unless that is known to be denied.
+bool RedisStore::PayLeases(std::span<const Charge> charges, std::span<const SharedTerms> terms,
+                           std::span<SharedOutcome> outcomes, Mode mode, Split& split,
+                           std::vector<Payment>& payments) {
+  bool denied = false;
+  for (const size_t i : split.leased) {
+    if (mode != Mode::kPeek && !terms[i].settles) {
+      const store::lease::LeaseBook::Answer paid = leases_->Pay(charges[i], terms[i], outcomes[i]);
+      if (paid.spent) {
+        payments.push_back({i, paid});
+        continue;
+      }
+    }
+    const bool peeks_at_lease = mode == Mode::kPeek && CanPay(charges[i], terms[i]);
+    if (!peeks_at_lease && DeniedAlready(charges[i], outcomes[i])) {
+      denied = true;
+    } else {
+      split.asked.push_back(i);
+    }
+  }
+  return !denied;
+}
+
+bool RedisStore::Submit(const PartPtr& part) {
+  return part->leased != nullptr ? leases_->Take(part) : batcher_->Submit(part);
 }
 
 bool RedisStore::DecideLocal(std::span<const Charge> charges, std::span<const size_t> which,
@@ -125,22 +204,22 @@ bool RedisStore::DecideLocal(std::span<const Charge> charges, std::span<const si
 
 std::vector<PartPtr> RedisStore::PartsOf(std::span<const Charge> charges,
                                          std::span<const SharedTerms> terms,
-                                         std::span<const size_t> shared, Mode mode) {
+                                         std::span<const size_t> asked, Mode mode) {
   std::vector<PartPtr> parts;
-  std::vector<uint16_t> groups;
-  for (const size_t i : shared) {
+  for (const size_t i : asked) {
     const uint16_t group = batcher_->GroupOf(terms[i].tag);
-    const auto found = std::ranges::find(groups, group);
-    const auto at = static_cast<size_t>(found - groups.begin());
-    if (found == groups.end()) {
-      groups.push_back(group);
-      parts.push_back(std::make_shared<Part>(*options_.loop));
-      parts.back()->group = group;
-      parts.back()->mode = mode;
+    auto part = std::ranges::find_if(parts, [&](const PartPtr& it) {
+      return it->group == group && it->leased == nullptr && terms[i].leased == nullptr;
+    });
+    if (part == parts.end()) {
+      part = parts.insert(parts.end(), std::make_shared<Part>(*options_.loop));
+      (*part)->group = group;
+      (*part)->leased = terms[i].leased;
+      (*part)->mode = mode;
     }
-    parts[at]->charges.push_back(charges[i]);
-    parts[at]->tags.push_back(terms[i].tag);
-    parts[at]->of.push_back(i);
+    (*part)->charges.push_back(charges[i]);
+    (*part)->tags.push_back(terms[i].tag);
+    (*part)->of.push_back(i);
   }
   return parts;
 }
@@ -186,79 +265,6 @@ void RedisStore::LearnDenials(const Part& part) {
     if (step.allowed || charge.cost == 0 || charge.meter->form() == core::Form::kParallel) continue;
     denials_.Put(charge.key, charge.cost, part.sent_ns, step.retry_after_ns, kReservations);
   }
-}
-
-// The call is denied after all: what it was charged comes back.
-void RedisStore::GiveBack(std::span<const Charge> charges, std::span<const SharedTerms> terms,
-                          std::span<SharedOutcome> outcomes, core::Now now) {
-  std::vector<SharedCharge> charged;
-  for (size_t i = 0; i < charges.size(); ++i) {
-    SharedOutcome& outcome = outcomes[i];
-    if (!outcome.known || !outcome.charged) continue;
-    charged.push_back({.meter = charges[i].meter,
-                       .key = charges[i].key,
-                       .tag = terms[i].tag,
-                       .receipt = outcome.receipt,
-                       .source = outcome.source,
-                       .reserved = charges[i].cost});
-    outcome.charged = false;
-    outcome.step.remaining += charges[i].cost;
-  }
-  if (!charged.empty()) options_.loop->Spawn(SettleLater(std::move(charged), now));
-}
-
-Task<void> RedisStore::SettleLater(std::vector<SharedCharge> charges, core::Now now) {
-  [[maybe_unused]] const bool told = co_await Settle(charges, now);
-}
-
-Task<bool> RedisStore::Settle(std::span<const SharedCharge> charges, core::Now now) {
-  std::vector<SharedCharge> shared;
-  for (const SharedCharge& charge : charges) {
-    switch (charge.source) {
-      case Source::kMemory:
-        options_.memory->Settle(*charge.meter, charge.key, charge.receipt, charge.reserved,
-                                charge.actual, now);
-        break;
-      case Source::kFallback:
-        fallback_.Settle(charge, now);
-        break;
-      default:
-        if (charge.actual < charge.reserved) denials_.Drop(charge.key);
-        shared.push_back(charge);
-    }
-  }
-  if (shared.empty()) co_return true;
-  co_return co_await batcher_->Settle(std::move(shared));
-}
-
-Task<bool> RedisStore::Renew(std::span<const SharedCharge> charges, int64_t ttl_ns, core::Now now) {
-  bool renewed = true;
-  std::vector<SharedCharge> shared;
-  for (const SharedCharge& charge : charges) {
-    switch (charge.source) {
-      case Source::kMemory:
-        renewed = options_.memory->Renew(*charge.meter, charge.key, charge.receipt, ttl_ns, now) &&
-                  renewed;
-        break;
-      case Source::kFallback:
-        renewed = fallback_.Renew(charge, ttl_ns, now) && renewed;
-        break;
-      default:
-        shared.push_back(charge);
-    }
-  }
-  if (shared.empty()) co_return renewed;
-  const bool told = co_await batcher_->Renew(std::move(shared), ttl_ns);
-  co_return told&& renewed;
-}
-
-Task<bool> RedisStore::Reset(std::span<const SharedCharge> charges) {
-  std::vector<SharedCharge> shared(charges.begin(), charges.end());
-  for (const SharedCharge& charge : charges) {
-    options_.memory->Reset(*charge.meter, charge.key);
-    denials_.Drop(charge.key);
-  }
-  co_return co_await batcher_->Reset(std::move(shared));
 }
 
 }  // namespace weir::shared_store

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/task.h"
@@ -18,12 +19,14 @@
 
 namespace weir::store {
 
+namespace lease {
+struct LeasedMeter;  // lease/leased_meter.h
+}
+
 // How far a limit's counter is shared.
 enum class Consistency : uint8_t {
-  kExact,       // Every decision is the store's own.
-  kLeased,      // Decided here out of units that the store has set apart for this node.
-  kLeasedFast,  // The same, where the other nodes do not leave room for what is set apart.
-  kLocal,       // Counted on this node alone.
+  kShared,  // Counted by the store: every decision is the store's own, or paid from a lease.
+  kLocal,   // Counted on this node alone.
 };
 
 // What becomes of a charge that the store does not decide in time.
@@ -35,8 +38,12 @@ enum class OnFailure : uint8_t {
 
 struct SharedTerms {
   uint64_t tag = 0;  // Counters with one tag are kept on one server of a cluster.
-  Consistency consistency = Consistency::kExact;
+  Consistency consistency = Consistency::kShared;
   OnFailure on_failure = OnFailure::kLocalShare;
+  // Not null: nodes lease units of this counter and decide out of them. It outlives the store.
+  const lease::LeasedMeter* leased = nullptr;
+  // The charge may be settled later, so it must come with a receipt: it is never paid from a lease.
+  bool settles = false;
 };
 
 struct SharedOutcome : Outcome {
@@ -54,6 +61,7 @@ struct SharedCharge {
   Source source = Source::kRedis;
   int64_t reserved = 0;
   int64_t actual = 0;
+  const lease::LeasedMeter* leased = nullptr;  // As in SharedTerms.
 };
 
 class SharedStore {
@@ -64,6 +72,13 @@ class SharedStore {
   virtual Task<bool> Decide(std::span<const Charge> charges, std::span<const SharedTerms> terms,
                             std::span<SharedOutcome> outcomes, core::Now now, Mode mode) = 0;
 
+  // Decides without waiting where that is possible: out of what this node holds, or by what it
+  // knows to be denied. Nothing: ask Decide, as if this had not been called.
+  virtual std::optional<bool> DecideNow(std::span<const Charge> charges,
+                                        std::span<const SharedTerms> terms,
+                                        std::span<SharedOutcome> outcomes, core::Now now,
+                                        Mode mode) = 0;
+
   // As MemoryStore::Settle for each; parallel leases end. False: the store could not be told in
   // time, and goes on being told for as long as its queue has room.
   virtual Task<bool> Settle(std::span<const SharedCharge> charges, core::Now now) = 0;
@@ -73,7 +88,8 @@ class SharedStore {
   virtual Task<bool> Renew(std::span<const SharedCharge> charges, int64_t ttl_ns,
                            core::Now now) = 0;
 
-  // A new policy runs: what was learnt of denials under the one before no longer holds.
+  // A new policy runs: what was learnt of denials under the one before no longer holds, and what
+  // this node holds under it is given back.
   virtual void OnPolicy() = 0;
 
   // Forgets the counters, here and on the store. False: the store is away.

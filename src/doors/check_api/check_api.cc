@@ -258,13 +258,15 @@ Task<void> CheckApi::CheckLater(const net::HttpRequest& request, http1::Response
   std::vector<Task<void>> tasks;
   for (const json::CheckItem& asked : parser_.items()) {
     Item& item = items.emplace_back(BeginItem(asked, wants_status, now));
-    if (item.decision) {
-      tasks.push_back(FinishItem(item, now));
-    } else {
+    if (!item.decision) {
       item.verdict = std::unexpected(item.decision.error());
+    } else if (const auto finished = worker_.FinishNow(**item.decision, now)) {
+      item.verdict = *finished;
+    } else {
+      tasks.push_back(FinishItem(item, now));
     }
   }
-  co_await WhenAll(std::move(tasks));
+  if (!tasks.empty()) co_await WhenAll(std::move(tasks));
   if (!batch) {
     AnswerVerdict(request, items[0].verdict, wants_status, answer);
     co_return;

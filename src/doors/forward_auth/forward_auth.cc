@@ -126,6 +126,11 @@ Task<void> ForwardAuth::AnswerLater(const net::HttpRequest& request, const polic
   const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
   const decide::DecisionPtr decision =
       worker_.Begin(call_.attributes(), decide::Costs::Requests(), OptionsOf(question), now);
+  if (const auto finished = worker_.FinishNow(*decision, now)) {
+    const std::string_view here = call_.attributes().Get(policy::kPathAttribute);
+    Conclude(request, question, here, *finished, answer);
+    co_return;
+  }
   // The attributes are the loop's: another call takes them while this one waits.
   const std::string path(call_.attributes().Get(policy::kPathAttribute));
   const Result<const decide::Verdict*> decided = co_await worker_.Finish(*decision, now);

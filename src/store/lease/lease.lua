@@ -14,7 +14,7 @@ local CAPACITY_MIN = -2 ^ 51
 local EXACT = 2 ^ 53
 local SLACK = 1000000
 local HOLDERS_MAX = 128
-local REFILL, GIVE_BACK, TAKE, PEEK, PUT_BACK, POST = 1, 2, 3, 4, 5, 6
+local REFILL, GIVE_BACK, TAKE, PEEK, PUT_BACK, POST, RESET = 1, 2, 3, 4, 5, 6, 7
 local GRANTED, STALE, NO_ROOM, DRAINING, OTHER_WINDOW = 0, 1, 2, 3, 4
 local ITEM = '<' .. string.rep('d', 18)
 local HEAD = '<' .. string.rep('d', 9)
@@ -323,6 +323,7 @@ for i, key in ipairs(KEYS) do
   elseif op == PEEK then replies[i] = take(key, a, true)
   elseif op == PUT_BACK then replies[i] = put_back(key, a, b, c, d)
   elseif op == POST then replies[i] = post(key, a)
+  elseif op == RESET then replies[i] = yes(redis.call('DEL', key) == 1)
   end
 end
 return table.concat(replies)

@@ -111,6 +111,12 @@ LeaseBook::Answer LeaseBook::Spend(Key128 key, const LeaseTerms& terms, int64_t 
   return answer;
 }
 
+bool LeaseBook::CanPay(Key128 key, const LeaseTerms& terms, int64_t cost, int64_t now_ns) const {
+  const Entry* entry = Find(key);
+  return entry != nullptr && entry->fence == terms.fence && now_ns < entry->until_ns &&
+         cost <= entry->left;
+}
+
 void LeaseBook::Undo(Key128 key, const LeaseTerms& terms, int64_t cost, const Answer& paid,
                      int64_t now_ns) {
   Entry* entry = Find(key);
@@ -161,7 +167,7 @@ void LeaseBook::Apply(Key128 key, const Grant& grant, int64_t now_ns) {
   entry->allotment = grant.allotment;
   entry->holders = std::max<int64_t>(grant.holders, 1);
   entry->available = grant.available;
-  entry->reset_ns = grant.reset_us * kNsPerUs;
+  entry->full_ns = now_ns + grant.reset_us * kNsPerUs;
   // Where the store was short of units, asking for each single one would cost more than it brings.
   if (2 * entry->left < entry->allotment || entry->allotment == 0) {
     entry->next_ask_ns =
@@ -179,6 +185,11 @@ void LeaseBook::Failed(Key128 key, int64_t number, int64_t now_ns) {
 
 void LeaseBook::Drop(Key128 key) {
   if (Entry* entry = Find(key); entry != nullptr) Void(entry, entry->fence);
+}
+
+bool LeaseBook::Holds(Key128 key, int64_t now_ns) const {
+  const Entry* entry = Find(key);
+  return entry != nullptr && (entry->in_flight || now_ns < entry->until_ns);
 }
 
 bool LeaseBook::Idle(const Entry& entry, int64_t now_ns) const {
@@ -201,7 +212,8 @@ LeaseBook::Standing LeaseBook::StandingOf(Key128 key, const LeaseTerms& terms,
                                           int64_t now_ns) const {
   const Entry* entry = Find(key);
   if (entry == nullptr || entry->fence != terms.fence) return {};
-  return {LeftAt(entry->left, entry->until_ns, now_ns), entry->available, entry->reset_ns};
+  return {LeftAt(entry->left, entry->until_ns, now_ns), entry->available,
+          std::max<int64_t>(entry->full_ns - now_ns, 0)};
 }
 
 }  // namespace weir::store::lease

@@ -67,7 +67,7 @@ class LeaseBook {
   struct Standing {
     int64_t left = 0;       // Units held here.
     int64_t available = 0;  // In the shared capacity when the store spoke last.
-    int64_t reset_ns = 0;   // Until that is full, when the store spoke last.
+    int64_t reset_ns = 0;   // Until that is full, as far as is known.
   };
 
   explicit LeaseBook(const Options& options);
@@ -76,6 +76,9 @@ class LeaseBook {
   // is enough. Counts the call towards the rate of use either way. Terms of another fence than
   // before void what was held: give it back first (GiveBackAll) when a policy changes.
   Answer Spend(Key128 key, const LeaseTerms& terms, int64_t cost, int64_t now_ns);
+
+  // Whether Spend would pay, changing nothing.
+  bool CanPay(Key128 key, const LeaseTerms& terms, int64_t cost, int64_t now_ns) const;
 
   // Takes a Spend back, for a decision that another limit denied in the same instant or a little
   // later; `paid` is what Spend answered. Once another message has been sent, or the lease has run
@@ -111,6 +114,9 @@ class LeaseBook {
     }
   }
 
+  // Whether a lease of the key runs or is asked for.
+  bool Holds(Key128 key, int64_t now_ns) const;
+
   Standing StandingOf(Key128 key, const LeaseTerms& terms, int64_t now_ns) const;
 
  private:
@@ -136,7 +142,7 @@ class LeaseBook {
     int64_t calls = 0, calls_before = 0;
     int64_t used_ns = 0;
     int64_t holders = 1;
-    int64_t available = 0, reset_ns = 0;
+    int64_t available = 0, full_ns = 0;
   };
 
   size_t SetOf(Key128 key) const { return (key.lo & set_mask_) * kWays; }

@@ -305,7 +305,24 @@ TEST_F(LeaseBookTest, TellsWhatIsKnownOfTheWhole) {
   EXPECT_EQ(standing.left, 6);
   EXPECT_EQ(standing.available, 300);
   EXPECT_EQ(standing.reset_ns, 700'000);
+  EXPECT_EQ(book_.StandingOf(kKey, terms_, 500'000).reset_ns, 200'000);
+  EXPECT_EQ(book_.StandingOf(kKey, terms_, 800'000).reset_ns, 0);
   EXPECT_EQ(book_.StandingOf({5, 5}, terms_, 0).left, 0);
+}
+
+TEST_F(LeaseBookTest, CanPaySaysWhatSpendWouldDo) {
+  EXPECT_FALSE(book_.CanPay(kKey, terms_, 0, 0));
+  EXPECT_FALSE(book_.Holds(kKey, 0));
+  Lease(10, 0);
+  EXPECT_TRUE(book_.Holds(kKey, 0));
+  EXPECT_TRUE(book_.CanPay(kKey, terms_, 10, 0));
+  EXPECT_FALSE(book_.CanPay(kKey, terms_, 11, 0));
+  EXPECT_FALSE(book_.CanPay(kKey, Terms(2000), 1, 0));
+  EXPECT_TRUE(book_.Spend(kKey, terms_, 10, 0).spent);
+  EXPECT_FALSE(book_.CanPay(kKey, terms_, 1, 0));
+  EXPECT_TRUE(book_.CanPay(kKey, terms_, 0, 0));
+  EXPECT_FALSE(book_.CanPay(kKey, terms_, 0, 60'000'000'000));
+  EXPECT_FALSE(book_.Holds(kKey, 60'000'000'000));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "items are packed little-endian");
 
 // As in lease.lua.
-enum Operation : uint8_t { kRefill = 1, kGiveBack, kTake, kPeek, kPutBack, kPost };
+enum Operation : uint8_t { kRefill = 1, kGiveBack, kTake, kPeek, kPutBack, kPost, kReset };
 
 LeaseItem Encode(Operation operation, const LeaseTerms& terms, const Windows& windows,
                  std::initializer_list<double> arguments) {
@@ -87,6 +87,8 @@ LeaseItem EncodePutBack(const LeaseTerms& terms, const Windows& windows, core::R
 LeaseItem EncodePost(const LeaseTerms& terms, const Windows& windows, int64_t units) {
   return Encode(kPost, terms, windows, {D(units)});
 }
+
+LeaseItem EncodeReset(const LeaseTerms& terms) { return Encode(kReset, terms, {}, {}); }
 
 std::string_view ReplyAt(std::string_view reply, size_t i) {
   if (reply.size() < (i + 1) * kLeaseReplyBytes) return {};

@@ -45,12 +45,15 @@ LeaseItem EncodePeek(const LeaseTerms& terms, const Windows& windows, int64_t co
 LeaseItem EncodePutBack(const LeaseTerms& terms, const Windows& windows, core::Receipt receipt,
                         int64_t units);
 LeaseItem EncodePost(const LeaseTerms& terms, const Windows& windows, int64_t units);
+// Forgets the counter, leases and debts included. What nodes hold of it they may spend until they
+// speak to the store again.
+LeaseItem EncodeReset(const LeaseTerms& terms);
 
 // The reply to item `i`; empty when the reply is too short.
 std::string_view ReplyAt(std::string_view reply, size_t i);
 std::optional<Grant> DecodeGrant(std::string_view reply);
 std::optional<TakeReply> DecodeTake(std::string_view reply);
-// Of GiveBack, PutBack and Post.
+// Of GiveBack, PutBack, Post and Reset.
 std::optional<bool> DecodeDone(std::string_view reply);
 
 }  // namespace weir::store::lease

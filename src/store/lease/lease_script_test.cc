@@ -309,6 +309,21 @@ TEST_P(LeaseScriptTest, AStateThatNobodyNeedsIsGone) {
                          [&] { return console_.Call({"EXISTS", "k"}).integer == 0; });
 }
 
+TEST_P(LeaseScriptTest, AResetForgetsTheCounterAndWhoHoldsIt) {
+  const LeaseTerms terms =
+      LeaseTerms::Compile(
+          {.spec = {.rate = {.units = 1000, .period = std::chrono::hours(1), .burst = 1000}}},
+          LeaseKind::kReserved)
+          .value();
+  const std::string sha1 = Load(&console_, std::string(kLeaseScript.text));
+  const RefillRequest request{.holder = 7, .number = 1, .want = 100, .term_us = 2'000'000};
+  Run(sha1, {"k", "k"}, {EncodeTake(terms, {}, 200), EncodeRefill(terms, {}, request)});
+  EXPECT_EQ(DecodeDone(Run(sha1, {"k"}, {EncodeReset(terms)})), true);
+  EXPECT_EQ(console_.Call({"EXISTS", "k"}).integer, 0);
+  EXPECT_EQ(DecodeDone(Run(sha1, {"k"}, {EncodeReset(terms)})), false);
+  EXPECT_EQ(DecodeTake(Run(sha1, {"k"}, {EncodePeek(terms, {}, 1000)}))->allowed, true);
+}
+
 TEST_P(LeaseScriptTest, CountsNodesAsTheModelDoes) {
   const std::string sha1 = Load(&console_, WithGivenClock(kNodeHeartbeatScript.text));
   std::mt19937_64 random(3);
