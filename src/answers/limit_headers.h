@@ -34,8 +34,8 @@ RetryAdvice AdviseRetry(const decide::Verdict& verdict, const policy::AnswersCon
                         uint64_t random);
 
 // Appends whole "Name: value\r\n" lines; none when no enforced limit applies. `X-Weir-Source:
-// fallback` is there, whatever is configured, when the shared store was away and a limit's own terms
-// decided. `wall_ns`: Unix time.
+// fallback` is there, whatever is configured, when the shared store was away and a limit's own
+// terms decided. `wall_ns`: Unix time.
 void AppendLimitHeaders(const decide::Verdict& verdict, const policy::AnswersConfig& config,
                         const RetryAdvice& advice, int64_t wall_ns, wire::Buffer& out);
 

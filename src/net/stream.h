@@ -105,8 +105,8 @@ class Stream final : private FdWatcher {
   const Endpoint& peer() const { return peer_; }
   EventLoop& loop() const { return loop_; }
   int fd() const { return fd_; }
-  // True when the peer has neither sent bytes nor closed, up to the beginning of the loop's tick: fit
-  // to carry a new request. No system call, unless the last read left the question open.
+  // True when the peer has neither sent bytes nor closed, up to the beginning of the loop's tick:
+  // fit to carry a new request. No system call, unless the last read left the question open.
   bool IsQuiet() const;
 
  private:
