@@ -69,7 +69,7 @@ def test_case81_four_processes_admit_exactly_a_leased_window(shared_store, start
     assert sources["lease"] > 100
 
 
-def test_case81_four_processes_never_over_admit_a_leased_bucket_and_reach_all_of_it(shared_store, start_node):
+def test_case81_four_processes_never_over_admit_a_leased_bucket(shared_store, start_node):
     nodes = [start_node(shared_store, [BUCKET]) for _ in range(4)]
     passed, sources = load_all(nodes, 60)
     assert sources["lease"] > 100

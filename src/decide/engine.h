@@ -169,7 +169,7 @@ class Worker {
   // The same in two steps. Begin reads the call, whose views may go afterwards; Finish asks the
   // shared store and answers as Decide does. The verdict lives as long as the decision.
   DecisionPtr Begin(const policy::Attributes& call, const Costs& costs,
-                    const DecideOptions& options, core::Now now);
+                    const DecideOptions& options);
   Result<DecisionPtr> BeginAdHoc(const AdHocRule& rule, int64_t cost, const DecideOptions& options);
   Task<Result<const Verdict*>> Finish(Decision& decision, core::Now now);
   // Finishes without waiting where the shared store can: out of a lease, or by what is known to be

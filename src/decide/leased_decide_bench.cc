@@ -91,7 +91,7 @@ class HotKey {
   Task<bool> DecideLeased(core::Now now) {
     Worker& worker = *workers_[turn_++ % kNodes];
     for (int i = 0; i < kDecisionsPerTick; ++i) {
-      const DecisionPtr decision = worker.Begin(call_, Costs::Requests(), {}, now);
+      const DecisionPtr decision = worker.Begin(call_, Costs::Requests(), {});
       if (const auto finished = worker.FinishNow(*decision, now)) {
         denied += (**finished)->allowed ? 0 : 1;
         continue;

@@ -82,7 +82,7 @@ class LeasedDecide : public ::testing::TestWithParam<const char*> {
     call.Set(worker.policy().attributes().Find("client").value(), "alice");
     call.Set(worker.policy().attributes().Find("ip").value(), "192.0.2.1");
     const Costs costs = Costs::Requests(cost);
-    const DecisionPtr decision = worker.Begin(call, costs, options, Now());
+    const DecisionPtr decision = worker.Begin(call, costs, options);
     const auto finished = worker.FinishNow(*decision, Now());
     const Verdict* verdict = nullptr;
     if (finished) {

@@ -92,7 +92,7 @@ class SharedEngine {
   }
   DecisionPtr Begin(SimulatedEngine::Pairs pairs, const Costs& costs = Costs::Requests(),
                     const DecideOptions& options = {}) {
-    return worker->Begin(Call(pairs), costs, options, now());
+    return worker->Begin(Call(pairs), costs, options);
   }
 
   SimulatedClock clock;

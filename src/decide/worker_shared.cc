@@ -126,7 +126,7 @@ void Worker::NameShared(const BoundLimit& limit, int variant, const policy::Attr
 }
 
 DecisionPtr Worker::Begin(const policy::Attributes& call, const Costs& costs,
-                          const DecideOptions& options, core::Now /*now*/) {
+                          const DecideOptions& options) {
   DecisionPtr decision = TakeDecision();
   Decision::Waiting& waiting = *decision->waiting;
   const bool reserves = options.reserve_ttl_ns > 0 && !options.peek;

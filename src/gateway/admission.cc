@@ -126,7 +126,7 @@ Admission Decide(LoopState& state, Call& call, const policy::Attributes& attribu
                                       .client_hashed = true};
   const decide::Costs costs = decide::Costs::Requests();
   if (state.worker().waits()) {
-    call.decision = state.worker().Begin(attributes, costs, options, state.Now());
+    call.decision = state.worker().Begin(attributes, costs, options);
     const auto finished = state.worker().FinishNow(*call.decision, state.Now());
     if (!finished) return Admission::kWaits;
     const Admission admission = Conclude(state, call, *finished);

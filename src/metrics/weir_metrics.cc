@@ -48,6 +48,7 @@ WeirMetrics::WeirMetrics(WeirMetricsOptions options)
     : registry_({.shards = options.shards}),
       client_id_(options.client_id),
       timing_(std::make_unique<Timing[]>(options.shards)),
+      breakers_(options.shards),
       max_limits_(options.max_limits) {
   options.hot_keys.shards = options.shards;
   hot_keys_ = std::make_unique<HotKeys>(options.hot_keys);
@@ -103,6 +104,18 @@ void WeirMetrics::DeclareDecisions(const WeirMetricsOptions& options) {
                          [this](const SampleSink& sink) { CollectRatios(sink); });
 }
 
+void WeirMetrics::SetBreakerState(size_t shard, BreakerState state) {
+  if (breakers_[shard].exchange(state) == state) return;
+  const std::lock_guard lock(mutex_);  // Whoever comes last has seen all.
+  const auto any = [&](BreakerState wanted) {
+    return std::ranges::any_of(breakers_, [&](const auto& one) { return one.load() == wanted; });
+  };
+  const BreakerState worst = any(BreakerState::kOpen)       ? BreakerState::kOpen
+                             : any(BreakerState::kHalfOpen) ? BreakerState::kHalfOpen
+                                                            : BreakerState::kClosed;
+  breaker_state_.Set(static_cast<int64_t>(worst));
+}
+
 void WeirMetrics::DeclareStoreAndConnections(const WeirMetricsOptions& options) {
   Family& store = registry_.AddHistograms("weir_store_request_duration_seconds",
                                           "How long requests to the store took, in seconds.",
@@ -110,9 +123,10 @@ void WeirMetrics::DeclareStoreAndConnections(const WeirMetricsOptions& options) 
   for (size_t op = 0; op < kStoreOpCount; ++op) {
     store_duration_[op] = registry_.HistogramOf(store, {kStoreOpNames[op]});
   }
-  Family& breaker = registry_.AddGauges(
-      "weir_store_breaker_state",
-      "0: requests go to the store; 1: they do not; 2: one is being tried.", {}, 1);
+  Family& breaker = registry_.AddGauges("weir_store_breaker_state",
+                                        "The worst of all loops'. 0: requests go to the store; 1: "
+                                        "they do not; 2: one is being tried.",
+                                        {}, 1);
   breaker_state_ = registry_.GaugeOf(breaker, {});
 
   Family& connections = registry_.AddGauges("weir_connections", "Open client connections by door.",

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -125,8 +126,9 @@ class WeirMetrics {
   // --- State, from any thread.
 
   void SetReloadSuccessful(bool successful) { reload_successful_.Set(successful ? 1 : 0); }
-  enum class BreakerState : int64_t { kClosed = 0, kOpen = 1, kHalfOpen = 2 };
-  void SetBreakerState(BreakerState state) { breaker_state_.Set(static_cast<int64_t>(state)); }
+  enum class BreakerState : uint8_t { kClosed = 0, kOpen = 1, kHalfOpen = 2 };
+  // Of the shard's breaker. What is shown is the worst of all: open, else half-open, else closed.
+  void SetBreakerState(size_t shard, BreakerState state);
   // Asked at each scrape, on the scraping thread. Call once, before the first scrape.
   void SetStoreKeys(std::function<uint64_t()> count);
 
@@ -169,6 +171,7 @@ class WeirMetrics {
   std::unique_ptr<HotKeys> hot_keys_;
   std::function<uint64_t()> store_keys_;
   std::unique_ptr<Timing[]> timing_;
+  std::vector<std::atomic<BreakerState>> breakers_;  // By shard.
 
   Counter unlisted_;  // Takes what nobody declared.
   std::array<Counter, kDoorCount * kOutcomeCount * kSourceCount> decisions_;
@@ -187,7 +190,7 @@ class WeirMetrics {
   Family* upstream_connections_ = nullptr;
 
   const size_t max_limits_;
-  mutable std::mutex mutex_;            // Of what follows.
+  mutable std::mutex mutex_;            // Of breaker_state_ and what follows.
   std::vector<LimitName> limit_names_;  // By id.
 };
 

@@ -195,7 +195,8 @@ TEST(WeirMetrics, UpstreamsConnectionsAndState) {
   metrics.OnStream(0, 1);
   metrics.OnStoreRequest(0, StoreOp::kDecide, 2'000);
   metrics.SetReloadSuccessful(true);
-  metrics.SetBreakerState(WeirMetrics::BreakerState::kOpen);
+  metrics.SetBreakerState(0, WeirMetrics::BreakerState::kOpen);
+  metrics.SetBreakerState(1, WeirMetrics::BreakerState::kHalfOpen);
   metrics.SetStoreKeys([] { return uint64_t{12}; });
   const std::string page = metrics.Expose();
   EXPECT_TRUE(HasLine(page, R"(weir_upstream_requests_total{upstream="ai",class="2xx"} 1)"));
@@ -211,6 +212,10 @@ TEST(WeirMetrics, UpstreamsConnectionsAndState) {
   EXPECT_TRUE(HasLine(page, "weir_config_last_reload_successful 1"));
   EXPECT_TRUE(HasLine(page, "weir_store_breaker_state 1"));
   EXPECT_TRUE(HasLine(page, "weir_store_keys 12"));
+  metrics.SetBreakerState(0, WeirMetrics::BreakerState::kClosed);
+  EXPECT_TRUE(HasLine(metrics.Expose(), "weir_store_breaker_state 2"));
+  metrics.SetBreakerState(1, WeirMetrics::BreakerState::kClosed);
+  EXPECT_TRUE(HasLine(metrics.Expose(), "weir_store_breaker_state 0"));
 }
 
 TEST(WeirMetrics, ProcessMetricsAreOfThisProcess) {

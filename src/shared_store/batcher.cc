@@ -125,7 +125,7 @@ Task<Result<resp::Value>> Batcher::Run(const store::redis::ScriptCall& call, met
   } else {
     options_.breaker->Failed(sent_ns, now_ns);
   }
-  options_.metrics->SetBreakerState(ShownState(options_.breaker->state()));
+  options_.metrics->SetBreakerState(options_.shard, ShownState(options_.breaker->state()));
   co_return reply;
 }
 

@@ -34,7 +34,7 @@ const policy::Secret& TokenOf(const policy::Policy& policy) {
 }
 
 // Whether a denial is a 429, as ?status=429 asks.
-Result<bool> WantsStatus(const http1::RequestHead& head) {
+Result<bool> WantsStatus(const http1::RequestHead& head, bool batch) {
   if (!head.has_query) return false;
   std::string scratch;
   const std::optional<std::string_view> status = uri::FindQueryParam(head.query, "status", scratch);
@@ -43,6 +43,7 @@ Result<bool> WantsStatus(const http1::RequestHead& head) {
         "status: must be 429, or left out for denials with 200; "
         "/v1/authorize?deny=403 is there for proxies that know no other");
   }
+  if (status && batch) return InvalidArgument("status: not with a batch, whose items differ");
   if (!uri::DoubledQueryParam(head.query).empty())
     return InvalidArgument("the query: names something twice");
   return status.has_value();
@@ -122,9 +123,9 @@ void CheckApi::AnswerCheck(const net::HttpRequest& request, http1::ResponseWrite
   if (!parser_.ParseCheck(request.body))
     return AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
   const core::Now now = NowOf(request);
-  if (parser_.is_batch()) return AnswerBatch(request, now, answer);
-  const Result<bool> wants_status = WantsStatus(request.head);
+  const Result<bool> wants_status = WantsStatus(request.head, parser_.is_batch());
   if (!wants_status) return AnswerError(request, wants_status.error(), answer);
+  if (parser_.is_batch()) return AnswerBatch(request, now, answer);
   AnswerVerdict(request, DecideItem(parser_.items()[0], *wants_status, now), *wants_status, answer);
 }
 
@@ -218,8 +219,7 @@ Task<void> CheckApi::AnswerLater(const net::HttpRequest& request, http1::Respons
   Answer(request, answer);
 }
 
-Result<decide::DecisionPtr> CheckApi::BeginItem(const json::CheckItem& item, bool for_headers,
-                                                core::Now now) {
+Result<decide::DecisionPtr> CheckApi::BeginItem(const json::CheckItem& item, bool for_headers) {
   if (!item.error.empty()) return InvalidArgument(std::string(item.error));
   decide::DecideOptions options = OptionsOf(item, for_headers);
   if (item.rule) {
@@ -231,7 +231,7 @@ Result<decide::DecisionPtr> CheckApi::BeginItem(const json::CheckItem& item, boo
   const Result<void> described = Describe(item);
   if (!described) return std::unexpected(described.error());
   options.client_hashed = call_.client_hashed();
-  return worker_.Begin(call_.attributes(), CostsOf(item.cost), options, now);
+  return worker_.Begin(call_.attributes(), CostsOf(item.cost), options);
 }
 
 Task<void> CheckApi::FinishItem(Item& item, core::Now now) {
@@ -247,7 +247,7 @@ Task<void> CheckApi::CheckLater(const net::HttpRequest& request, http1::Response
   }
   const core::Now now = NowOf(request);
   const bool batch = parser_.is_batch();
-  const Result<bool> asked_status = batch ? Result<bool>(false) : WantsStatus(request.head);
+  const Result<bool> asked_status = WantsStatus(request.head, batch);
   if (!asked_status) {
     AnswerError(request, asked_status.error(), answer);
     co_return;
@@ -257,7 +257,7 @@ Task<void> CheckApi::CheckLater(const net::HttpRequest& request, http1::Response
   items.reserve(parser_.items().size());
   std::vector<Task<void>> tasks;
   for (const json::CheckItem& asked : parser_.items()) {
-    Item& item = items.emplace_back(BeginItem(asked, wants_status, now));
+    Item& item = items.emplace_back(BeginItem(asked, wants_status));
     if (!item.decision) {
       item.verdict = std::unexpected(item.decision.error());
     } else if (const auto finished = worker_.FinishNow(**item.decision, now)) {

@@ -63,8 +63,7 @@ class CheckApi final : public net::HttpService {
   Result<void> Describe(const json::CheckItem& item);
   Result<const decide::Verdict*> DecideItem(const json::CheckItem& item, bool for_headers,
                                             core::Now now);
-  Result<decide::DecisionPtr> BeginItem(const json::CheckItem& item, bool for_headers,
-                                        core::Now now);
+  Result<decide::DecisionPtr> BeginItem(const json::CheckItem& item, bool for_headers);
   core::Now NowOf(const net::HttpRequest& request) {
     return worker_.engine().NowAt(request.now_ns, request.wall_ns);
   }

@@ -236,6 +236,10 @@ TEST(CheckApiTest, BatchesAnswerItemByItem) {
   EXPECT_TRUE(answer.body.starts_with(R"({"results":[{"allowed":true)")) << answer.body;
   EXPECT_TRUE(answer.Has(R"(,{"allowed":false,"denied_by":["a"])"));
   EXPECT_TRUE(answer.Has(R"(,{"error":{"code":"invalid_argument","message":")"));
+  const DoorAnswer with_status =
+      api.Check(R"({"checks":[{"attributes":{"client":"y"}}]})", "?status=429");
+  EXPECT_EQ(with_status.status, 400);
+  EXPECT_TRUE(with_status.Has("status: not with a batch"));
 }
 
 TEST(CheckApiTest, PeekChangesNothing) {

@@ -125,7 +125,7 @@ Task<void> ForwardAuth::AnswerLater(const net::HttpRequest& request, const polic
   if (!Read(request, token, question, answer)) co_return;
   const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
   const decide::DecisionPtr decision =
-      worker_.Begin(call_.attributes(), decide::Costs::Requests(), OptionsOf(question), now);
+      worker_.Begin(call_.attributes(), decide::Costs::Requests(), OptionsOf(question));
   if (const auto finished = worker_.FinishNow(*decision, now)) {
     const std::string_view here = call_.attributes().Get(policy::kPathAttribute);
     Conclude(request, question, here, *finished, answer);

@@ -78,8 +78,8 @@ enum class ScriptForm : uint8_t {
   kDenyAll,
 };
 
-// The numbers of a meter: see counters/start.lua for what each form makes of a, b and c. They are kept
-// with every state, as 22 bytes, so that a later rate can carry the used units over.
+// The numbers of a meter: see counters/start.lua for what each form makes of a, b and c. They are
+// kept with every state, as 22 bytes, so that a later rate can carry the used units over.
 struct MeterCode {
   ScriptForm form = ScriptForm::kDenyAll;
   int64_t a = 0;
