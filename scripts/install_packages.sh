@@ -47,6 +47,7 @@ packages_for() {
       python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
       have promtool || echo prometheus
       echo faketime redis-server redis-tools valkey-server valkey-tools
+      echo nginx-light caddy haproxy
       ;;
     bench)
       packages_for build
@@ -96,7 +97,7 @@ apt_install() {
     say "apt-get failed ($code)" >&2
     return "$code"
   fi
-  for unit in nginx haproxy prometheus redis-server valkey-server; do
+  for unit in nginx haproxy caddy prometheus redis-server valkey-server; do
     case " $* " in
       *" $unit"*) if have systemctl; then as_root systemctl disable --quiet "$unit" 2>/dev/null || true; fi ;;
     esac

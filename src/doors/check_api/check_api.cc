@@ -103,7 +103,7 @@ CheckApi::CheckApi(decide::Worker& worker) : CheckApi(worker, decide::RandomIds(
 void CheckApi::Answer(const net::HttpRequest& request, http1::ResponseWriter& answer) {
   const http1::RequestHead& head = request.head;
   const policy::Secret& token = TokenOf(worker_.policy());
-  if (head.path == "/v1/authorize") return forward_auth_.Answer(request, token, answer);
+  if (ForwardAuth::Takes(head.path)) return forward_auth_.Answer(request, token, answer);
   if (!MayAsk(request, token)) {
     return AnswerError(request, 401, "unauthenticated",
                        "Authorization: Bearer with this door's token is required", answer);
@@ -202,7 +202,7 @@ Result<const decide::Verdict*> CheckApi::DecideItem(const json::CheckItem& item,
 Task<void> CheckApi::AnswerLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
   const http1::RequestHead& head = request.head;
   const policy::Secret& token = TokenOf(worker_.policy());
-  if (head.path == "/v1/authorize") {
+  if (ForwardAuth::Takes(head.path)) {
     co_await forward_auth_.AnswerLater(request, token, answer);
     co_return;
   }

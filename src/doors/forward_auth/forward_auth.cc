@@ -12,8 +12,18 @@
 namespace weir::doors {
 namespace {
 
-// The status of a denial: 429, or what ?deny says. Nothing: it says something else.
+constexpr std::string_view kPath = "/v1/authorize";
+
+// The call's own path, of a request that bears it behind the door's. Nothing: it does not.
+std::optional<std::string_view> PathBehind(const http1::RequestHead& head) {
+  if (head.path.size() == kPath.size()) return std::nullopt;
+  return head.path.substr(kPath.size());
+}
+
+// The status of a denial: 429, or what ?deny says. Nothing: it says something else. Behind the
+// door's path the query is the client's, which has no say in this.
 std::optional<int> DenyStatus(const http1::RequestHead& head) {
+  if (PathBehind(head)) return 429;
   std::string scratch;
   const std::optional<std::string_view> deny = uri::FindQueryParam(head.query, "deny", scratch);
   if (!deny || *deny == "429") return 429;
@@ -43,8 +53,14 @@ Result<std::string_view> Either(const http1::RequestHead& head, std::string_view
 
 }  // namespace
 
+bool ForwardAuth::Takes(std::string_view path) {
+  return path.starts_with(kPath) && (path.size() == kPath.size() || path[kPath.size()] == '/');
+}
+
 Result<ForwardAuth::Original> ForwardAuth::OriginalOf(const http1::RequestHead& head,
                                                       bool trusted) {
+  if (const std::optional<std::string_view> path = PathBehind(head))
+    return Original{head.method, *path, head.host};
   if (!trusted) return Original{head.method, head.path, head.host};
   const Result<std::string_view> method =
       Either(head, "x-forwarded-method", "x-original-method", head.method);

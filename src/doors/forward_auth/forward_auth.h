@@ -3,11 +3,14 @@
 // auth_request understands) refuses it, 401 wants a credential. Limit headers are on all of them,
 // so that the proxy can copy them.
 //
-// The call is described by X-Forwarded-Method, -Uri, -Host and -For, or X-Original-Method and -URI,
-// of a peer in identity.trusted_proxies. From any other peer these are ignored, and the request to
-// /v1/authorize itself is what is decided. Identity is read from the request's own headers, as at
-// the gateway; Authorization belongs to the client, so a door with a token takes it as
-// X-Weir-Token, and asks trusted proxies for none.
+// Envoy's ext_authz asks for /v1/authorize/PATH instead: the request itself is then the call, with
+// its method, its Host and its query.
+//
+// Otherwise the call is described by X-Forwarded-Method, -Uri, -Host and -For, or X-Original-Method
+// and -URI, of a peer in identity.trusted_proxies. From any other peer these are ignored, and the
+// request to /v1/authorize itself is what is decided. Identity is read from the request's own
+// headers, as at the gateway; Authorization belongs to the client, so a door with a token takes it
+// as X-Weir-Token, and asks trusted proxies for none.
 //
 //   ForwardAuth forward_auth(worker, seed);        // one per loop
 //   forward_auth.Answer(request, token, answer);
@@ -31,6 +34,9 @@ class ForwardAuth {
  public:
   ForwardAuth(decide::Worker& worker, uint64_t jitter_seed)
       : worker_(worker), random_(jitter_seed) {}
+
+  // Whether requests for that path are this door's.
+  static bool Takes(std::string_view path);
 
   void Answer(const net::HttpRequest& request, const policy::Secret& token,
               http1::ResponseWriter& answer);

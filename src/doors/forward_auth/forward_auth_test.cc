@@ -66,6 +66,22 @@ TEST(ForwardAuthTest, AClientCannotNameAnotherCallThanTheProxyDoes) {
   EXPECT_EQ(auth.Ask(fields + "X-Forwarded-Uri: /v1/chat/x\r\n").Field("X-RateLimit-Limit"), "2");
 }
 
+// Envoy puts the door's path before the call's, and sends the method and the Host of the call.
+TEST(ForwardAuthTest, EnvoyAsksForThePathBehindTheDoors) {
+  Auth auth(kTrusting);
+  const std::string path = "/v1/authorize/v1/chat/completions";
+  const auto post = [&](const std::string& target, const std::string& fields = "") {
+    return auth.client.Post(target, "", fields);
+  };
+  EXPECT_EQ(post(path + "?deny=403").Field("X-RateLimit-Limit"), "2");
+  EXPECT_EQ(auth.client.Get(path).Field("X-RateLimit-Limit"), "5");
+  EXPECT_EQ(post(path, "X-Forwarded-Uri: /free\r\nX-Original-Method: GET\r\n").status, 200);
+  EXPECT_EQ(post(path + "?deny=403").status, 429);
+  EXPECT_EQ(post(path + "?deny=500").status, 429);
+  EXPECT_EQ(post("/v1/authorize/../check").status, 400);
+  EXPECT_EQ(post("/v1/authorized").status, 404);
+}
+
 TEST(ForwardAuthTest, OneHostAndOnePathHaveOneCounter) {
   Auth auth(R"(
 identity: {trusted_proxies: [127.0.0.1/32]}

@@ -1,0 +1,40 @@
+-- http-request lua.weir HOST:PORT: asks Weir about the call, and leaves its answer in variables of the transaction:
+-- weir_status (0: no answer) and one for each field of FIELDS that the answer has.
+local FIELDS = {
+  "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "ratelimit-policy",
+  "retry-after", "retry-after-ms", "x-should-retry", "content-type", "www-authenticate",
+}
+-- Fields of the connection and of the body, and what only the proxy may say.
+local NOT_PASSED = {
+  ["connection"] = true, ["keep-alive"] = true, ["upgrade"] = true, ["te"] = true, ["transfer-encoding"] = true,
+  ["content-length"] = true, ["expect"] = true, ["host"] = true, ["x-forwarded-host"] = true,
+  ["x-forwarded-method"] = true, ["x-forwarded-uri"] = true, ["x-original-method"] = true, ["x-original-uri"] = true,
+}
+
+local function request_headers(txn)
+  local headers = {}
+  for name, values in pairs(txn.http:req_get_headers()) do
+    if not NOT_PASSED[name] then
+      headers[name] = {}
+      for i = 0, #values do headers[name][i + 1] = values[i] end
+    end
+  end
+  headers["x-forwarded-method"] = { txn.f:method() }
+  headers["x-forwarded-uri"] = { txn.f:pathq() }
+  headers["x-forwarded-host"] = { txn.f:req_hdr("host") }
+  return headers
+end
+
+core.register_action("weir", { "http-req" }, function(txn, address)
+  local answer = core.httpclient():get({
+    url = "http://" .. address .. "/v1/authorize",
+    headers = request_headers(txn),
+    timeout = 1000,
+  })
+  txn:set_var("txn.weir_status", answer and answer.status or 0)
+  txn:set_var("txn.weir_body", answer and answer.body or "")
+  for _, name in ipairs(FIELDS) do
+    local values = answer and answer.headers and answer.headers[name]
+    if values then txn:set_var("txn.weir_" .. name:gsub("-", "_"), values[0]) end
+  end
+end, 1)
