@@ -1,5 +1,5 @@
 -- http-request lua.weir HOST:PORT: asks Weir about the call, and leaves its answer in variables of the transaction:
--- weir_status (0: no answer) and one for each field of FIELDS that the answer has.
+-- weir_status (0: Weir does not decide now) and one for each field of FIELDS that the answer has.
 local FIELDS = {
   "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "ratelimit-policy",
   "retry-after", "retry-after-ms", "x-should-retry", "content-type", "www-authenticate",
@@ -31,10 +31,14 @@ core.register_action("weir", { "http-req" }, function(txn, address)
     headers = request_headers(txn),
     timeout = 1000,
   })
-  txn:set_var("txn.weir_status", answer and answer.status or 0)
-  txn:set_var("txn.weir_body", answer and answer.body or "")
+  if not answer or answer.status >= 500 then  -- A timeout and a refused connection are 5xx of HAProxy's own.
+    txn:set_var("txn.weir_status", 0)
+    return
+  end
+  txn:set_var("txn.weir_status", answer.status)
+  txn:set_var("txn.weir_body", answer.body or "")
   for _, name in ipairs(FIELDS) do
-    local values = answer and answer.headers and answer.headers[name]
+    local values = answer.headers[name]
     if values then txn:set_var("txn.weir_" .. name:gsub("-", "_"), values[0]) end
   end
 end, 1)
