@@ -82,16 +82,19 @@ class ForwardProxy(Process):
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        text = (EXAMPLES / self.example).read_text()
+        self._ports = {PROXY: self.port, WEIR: weir_port, APP: app_port, SPARE: free_port()}
+        text = self._example_text(self.example)
         if fail_open:
             assert self.fail_open[0] in text
             text = text.replace(*self.fail_open)
-        ports = {PROXY: self.port, WEIR: weir_port, APP: app_port, SPARE: free_port()}
-        text = re.sub(rf"\b(?:{'|'.join(ports)})\b", lambda match: str(ports[match[0]]), text)
         config = folder / self.example.rpartition("/")[2]
         config.write_text(text)
         super().__init__(self.command(config), self.example.partition("/")[0], env={"HOME": str(folder)}, cwd=folder)
         wait_until(self._answers, f"{self.name} listens")
+
+    def _example_text(self, example):
+        text = (EXAMPLES / example).read_text()
+        return re.sub(rf"\b(?:{'|'.join(self._ports)})\b", lambda match: str(self._ports[match[0]]), text)
 
     def command(self, config):
         raise NotImplementedError
@@ -149,7 +152,7 @@ class HaProxy(ForwardProxy):
     fail_open = ("unless { var(txn.weir_status) -m int 200 }", "unless { var(txn.weir_status) -m int 200 0 }")
 
     def command(self, config):
-        shutil.copy(EXAMPLES / "haproxy" / "weir.lua", self.folder)
+        (self.folder / "weir.lua").write_text(self._example_text("haproxy/weir.lua"))
         return [shutil.which("haproxy") or "/usr/sbin/haproxy", "-db", "-f", str(config)]
 
 

@@ -116,7 +116,7 @@ def haproxy_proxy(folder, upstream):
     return _haproxy(folder, free_port(), "  default_backend b", backend)
 
 
-def weir(binary, folder, limits, upstream=None, core=SERVER_CORE, store=None):
+def weir(binary, folder, limits, upstream=None, core=SERVER_CORE, store=None, trusted_proxies=None):
     """One loop; the server's port is the gateway's with an upstream, else the api's."""
     port = free_port()
     config = {
@@ -128,9 +128,11 @@ def weir(binary, folder, limits, upstream=None, core=SERVER_CORE, store=None):
     if upstream:
         config["upstreams"] = [{"name": "up", "urls": [f"http://{upstream}"]}]
         config["routes"] = [{"match": {"path": "/*"}, "upstream": "up"}]
+    if trusted_proxies:
+        config["identity"] = {"trusted_proxies": trusted_proxies}
     if store:
         config["store"] = store
-        config["identity"] = {"secret": "the-benchmark-shares-this-secret"}
+        config.setdefault("identity", {})["secret"] = "the-benchmark-shares-this-secret"
     path = _write(folder, "weir.yaml", json.dumps(config))  # JSON is YAML.
     command = [binary, "serve", "--config", path, "--log-level", "warn"]
     return Server("weir", command, port, core, folder)

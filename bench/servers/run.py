@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures weir beside nginx, haproxy and plain clients of redis in one run, and writes RESULTS/servers_GROUP.json.
 
-    bench/servers/run.py BINARY RESULTS [decision_api|gateway|streams|flood|store ...]
+    bench/servers/run.py BINARY RESULTS [decision_api|forward_auth|gateway|streams|flood|store ...]
 
 The server has core 0, the load (and the upstream of proxies) core 1. What is compared is the CPU time of the serving
 process, user and system from /proc/PID/stat, divided by the requests: load generators saturate first, so requests per
@@ -30,9 +30,9 @@ PAIRS = 3
 PLENTY = [{"name": "per-client", "per": ["client"], "rate": f"{rivals.RATE_PER_S}/s"}]
 
 
-def wrk(server, pipeline=1, check=False, seconds=SECONDS):
-    """One run of wrk: requests, and the server's CPU microseconds for each."""
-    environment = ["env", f"PIPELINE={pipeline}", f"CHECK={int(check)}"]
+def wrk(server, pipeline=1, door="gateway", seconds=SECONDS):
+    """One run of wrk, as the callers of that door: requests, and the server's CPU microseconds for each."""
+    environment = ["env", f"PIPELINE={pipeline}", f"DOOR={door}"]
     command = [*environment, "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", HERE / "wrk.lua"]
     before = server.cpu_seconds()
     output = on_load_core([*command, f"http://{server.address}/"])
@@ -90,17 +90,29 @@ def decision_api(binary, folder):
         "nginx limit_req": lambda: rivals.nginx_answer(folder),
         "haproxy stick table": lambda: rivals.haproxy_answer(folder),
     }
-    rows = compared("decision_api", "keep-alive, 64 connections", weir, answering, {"check": True}, wanted=1.0)
+    rows = compared("decision_api", "keep-alive, 64 connections", weir, answering, {"door": "check"}, wanted=1.0)
     rows += compared(
         "decision_api",
         "16 pipelined requests, 64 connections",
         weir,
         {"nginx limit_req": answering["nginx limit_req"]},
-        {"check": True, "pipeline": 16},
+        {"door": "check", "pipeline": 16},
         {"pipeline": 16},
         wanted=5,
     )
     return rows
+
+
+def forward_auth(binary, folder):
+    """The proxy's question alone: what it costs beside a limit of the proxy's own."""
+    return compared(
+        "forward_auth",
+        "keep-alive, 64 connections",
+        lambda: rivals.weir(binary, folder, PLENTY, trusted_proxies=["127.0.0.1/32"]),
+        {"nginx limit_req": lambda: rivals.nginx_answer(folder)},
+        {"door": "authorize"},
+        wanted=1.0,
+    )
 
 
 def gateway(binary, folder):
@@ -230,7 +242,14 @@ def flood(binary, folder):
     return [row]
 
 
-GROUPS = {"decision_api": decision_api, "gateway": gateway, "streams": streams, "flood": flood, "store": store}
+GROUPS = {
+    "decision_api": decision_api,
+    "forward_auth": forward_auth,
+    "gateway": gateway,
+    "streams": streams,
+    "flood": flood,
+    "store": store,
+}
 
 
 def main():

@@ -1,4 +1,4 @@
--- http-request lua.weir HOST:PORT: asks Weir about the call, and leaves its answer in variables of the transaction:
+-- http-request lua.weir: asks Weir about the call, by the proxy `weir`, and leaves its answer in variables:
 -- weir_status (0: Weir does not decide now) and one for each field of FIELDS that the answer has.
 local FIELDS = {
   "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "ratelimit-policy",
@@ -25,13 +25,13 @@ local function request_headers(txn)
   return headers
 end
 
-core.register_action("weir", { "http-req" }, function(txn, address)
+core.register_action("weir", { "http-req" }, function(txn)
   local answer = core.httpclient():get({
-    url = "http://" .. address .. "/v1/authorize",
+    url = "http://127.0.0.1:8088/v1/authorize",
     headers = request_headers(txn),
-    timeout = 1000,
+    timeout = 2000,
   })
-  if not answer or answer.status >= 500 then  -- A timeout and a refused connection are 5xx of HAProxy's own.
+  if not answer or answer.status >= 500 then  -- HAProxy answers so itself when Weir does not.
     txn:set_var("txn.weir_status", 0)
     return
   end
@@ -41,4 +41,4 @@ core.register_action("weir", { "http-req" }, function(txn, address)
     local values = answer.headers[name]
     if values then txn:set_var("txn.weir_" .. name:gsub("-", "_"), values[0]) end
   end
-end, 1)
+end)
