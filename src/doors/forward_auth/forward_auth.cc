@@ -36,19 +36,32 @@ bool BearsToken(const http1::RequestHead& head, const policy::Secret& token) {
   return field != nullptr && EqualSecrets(field->value, token.Reveal());
 }
 
-// What the proxy says in one of two headers. Proxies pass on what they do not set themselves, so a
-// second, different value is the client's, and which one that is cannot be told: an error.
-Result<std::string_view> Either(const http1::RequestHead& head, std::string_view name,
-                                std::string_view other, std::string_view otherwise) {
-  std::optional<std::string_view> said;
-  for (const http1::HeaderField& field : head.headers) {
-    if (!http1::EqualIgnoreCase(field.name, name) && !http1::EqualIgnoreCase(field.name, other))
-      continue;
-    if (said && *said != field.value)
-      return InvalidArgument(std::string(field.name) + ": two values that contradict each other");
-    said = field.value;
+// What a proxy says of a call.
+struct Said {
+  std::optional<std::string_view> method, uri, host;
+
+  // What a header of that name says; nullptr: nothing of the call.
+  std::optional<std::string_view>* Of(std::string_view name) {
+    if (!name.starts_with('x') && !name.starts_with('X')) return nullptr;
+    const auto is = [name](std::string_view other) { return http1::EqualIgnoreCase(name, other); };
+    if (is("x-forwarded-method") || is("x-original-method")) return &method;
+    if (is("x-forwarded-uri") || is("x-original-uri")) return &uri;
+    return is("x-forwarded-host") ? &host : nullptr;
   }
-  return said.value_or(otherwise);
+};
+
+// Proxies pass on what they do not set themselves, so a second, different value is the client's,
+// and which one that is cannot be told: an error.
+Result<Said> SaidIn(const http1::RequestHead& head) {
+  Said said;
+  for (const http1::HeaderField& field : head.headers) {
+    std::optional<std::string_view>* const place = said.Of(field.name);
+    if (place == nullptr) continue;
+    if (*place && **place != field.value)
+      return InvalidArgument(std::string(field.name) + ": two values that contradict each other");
+    *place = field.value;
+  }
+  return said;
 }
 
 }  // namespace
@@ -62,15 +75,10 @@ Result<ForwardAuth::Original> ForwardAuth::OriginalOf(const http1::RequestHead& 
   if (const std::optional<std::string_view> path = PathBehind(head))
     return Original{head.method, *path, head.host};
   if (!trusted) return Original{head.method, head.path, head.host};
-  const Result<std::string_view> method =
-      Either(head, "x-forwarded-method", "x-original-method", head.method);
-  if (!method) return std::unexpected(method.error());
-  const Result<std::string_view> uri = Either(head, "x-forwarded-uri", "x-original-uri", head.path);
-  if (!uri) return std::unexpected(uri.error());
-  const Result<std::string_view> host =
-      Either(head, "x-forwarded-host", "x-forwarded-host", head.host);
-  if (!host) return std::unexpected(host.error());
-  return Original{*method, *uri, *host};
+  const Result<Said> said = SaidIn(head);
+  if (!said) return std::unexpected(said.error());
+  return Original{said->method.value_or(head.method), said->uri.value_or(head.path),
+                  said->host.value_or(head.host)};
 }
 
 Result<void> ForwardAuth::Describe(const http1::RequestHead& head, const Original& original,
