@@ -6,6 +6,7 @@ import signal
 import pytest
 import yaml
 from forward_proxies import EXAMPLES, PROXIES, App
+from servers import http
 
 THREE = [{"name": "three", "per": ["client"], "rate": "3/hour"}]
 THREE_PER_IP = [{"name": "three", "per": ["ip"], "rate": "3/hour"}]
@@ -196,9 +197,20 @@ def test_without_weir_everything_passes_where_that_is_wanted(how, decider, start
         assert [body for _, _, _, body in app.requests[3:]] == [b"whole"] * 3
 
 
+def test_nodes_that_share_a_store_decide_together(start_node, start_redis):
+    server = start_redis()
+    nodes = [start_node(server, THREE_CHATS, listen={"gateway": None}) for _ in range(2)]
+
+    def asked(node, path):
+        return http.post(f"{node.api}/v1/authorize{path}", headers={"host": "ai.test"}).status_code
+
+    assert [asked(nodes[i % 2], "/v1/chat/completions?x=1") for i in range(5)] == [200] * 3 + [429] * 2
+    assert asked(nodes[0], "/v1/models") == 200
+
+
 def test_traefiks_example_is_yaml_that_asks_weir():
     """No Debian package and no wheel has a Traefik: its example is read, not run."""
-    http = yaml.safe_load((EXAMPLES / "traefik" / "dynamic.yaml").read_text())["http"]
-    auth = http["middlewares"]["weir"]["forwardAuth"]
+    config = yaml.safe_load((EXAMPLES / "traefik" / "dynamic.yaml").read_text())["http"]
+    auth = config["middlewares"]["weir"]["forwardAuth"]
     assert auth == {"address": "http://127.0.0.1:8081/v1/authorize", "trustForwardHeader": False}
-    assert http["routers"]["app"]["middlewares"] == list(reversed(http["middlewares"]))
+    assert config["routers"]["app"]["middlewares"] == list(reversed(config["middlewares"]))
