@@ -44,6 +44,7 @@ def test_case78_a_change_of_masters_under_load(redis_sentinels, start_node, chan
     old = redis_sentinels.servers[0]
     with SteadyLoad(nodes, pace_s=0.03) as load:
         wait_until(lambda: load.admitted("redis") >= 60, "some calls have passed")
+        wait_until(lambda: redis_sentinels.lag() < 4096, "the replica has kept up")
         changed_at = time.monotonic()
         if change == "killed":
             old.signal(signal.SIGKILL)
@@ -67,7 +68,7 @@ def test_case78_a_change_of_masters_under_load(redis_sentinels, start_node, chan
         assert load.admitted("fallback") > 0, "nobody waited for the failover"
     # What the old master had not passed on is admitted again, and a call whose answer it could not give any more is
     # not: at most those that were asked for around the change.
-    around = sum(abs(answer.sent_at - changed_at) < 0.5 for answer in load.answers)
+    around = sum(abs(answer.sent_at - changed_at) < 1 for answer in load.answers)
     assert 300 - around <= load.admitted("redis") <= 300 + around
     assert load.admitted("fallback") <= 300
 
@@ -119,8 +120,9 @@ def test_case77_scripts_that_vanish_under_load_cost_nobody_an_answer(start_redis
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_case80_a_full_store_leaves_each_limit_to_its_own_terms_until_there_is_room(start_redis, start_node, flavour):
     server = start_redis(flavour, "--maxmemory-policy", "noeviction")
-    share = start_node(server, DAILY, store={"nodes": 3})
-    closed = start_node(server, DAILY, store={"on_failure": "closed"})
+    # One loop each: every loop has a breaker of its own.
+    share = start_node(server, DAILY, store={"nodes": 3}, threads=1)
+    closed = start_node(server, DAILY, store={"on_failure": "closed"}, threads=1)
     assert [share.decide({"client": "alice"})["source"] for _ in range(10)] == ["redis"] * 10
     server.client.set("ballast", b"x" * (16 << 20))
     server.client.config_set("maxmemory", 8 << 20)
