@@ -115,8 +115,8 @@ class ScriptStore {
       call.Renew(ChargeOf(meter, key, receipt, 0, 0), ttl_ns);
     });
   }
-  bool Reset(const core::Meter& meter, store::Key128 key) {
-    return One({}, 0,
+  bool Reset(const core::Meter& meter, store::Key128 key, core::Now now) {
+    return One(now, 0,
                [&](store::redis::SettleCall& call) { call.Reset(ChargeOf(meter, key, {}, 0, 0)); });
   }
   int64_t TrackedKeys(core::Now /*now*/) { return Command({"DBSIZE"}).integer; }

@@ -111,8 +111,8 @@ TYPED_TEST_P(StoreContract, Case17_RefundsThroughSettleAndRelease) {
     EXPECT_FALSE(this->Take(meter, key, 1, kSec).step.allowed) << key;
     EXPECT_TRUE(this->store_->Release(*meter, hash, ten.receipt, 9, this->At(kSec)));
     EXPECT_EQ(this->Remaining(meter, key, kSec), 9) << key;
-    EXPECT_TRUE(this->store_->Reset(*meter, hash));
-    EXPECT_FALSE(this->store_->Reset(*meter, hash));
+    EXPECT_TRUE(this->store_->Reset(*meter, hash, this->At(kSec)));
+    EXPECT_FALSE(this->store_->Reset(*meter, hash, this->At(kSec)));
     EXPECT_EQ(this->Remaining(meter, key, kSec), 10) << key;
   }
 }
@@ -175,6 +175,35 @@ TYPED_TEST_P(StoreContract, Case85_ARefundMovesTheOpenChargesDown) {
   }
 }
 
+// What is charged after a counter was forgotten is not given back by who was charged before.
+TYPED_TEST_P(StoreContract, AResetForgetsWhatWasReserved) {
+  this->Start();
+  for (const Algorithm algorithm : kCounting) {
+    for (const int64_t period_s : {3600, 3607}) {  // The second takes wider forms.
+      const auto* meter = this->Meter(algorithm, 100, std::chrono::seconds(period_s));
+      const std::string key = std::string(AlgorithmName(algorithm)) + std::to_string(period_s);
+      const store::Key128 hash = this->Key(key);
+      const auto reserve = [&](int64_t cost, int64_t now_ns) {
+        this->DecideAll({{.meter = meter, .key = hash, .cost = cost}}, now_ns, Mode::kReserve);
+        return this->outcomes_[0];
+      };
+      constexpr int64_t kStart = 7200 * kSec, kStep = kSec / 1000;
+      const Outcome before = reserve(50, kStart);
+      EXPECT_TRUE(this->store_->Reset(*meter, hash, this->At(kStart + kStep)));
+      const Outcome after = reserve(60, kStart + 2 * kStep);
+      EXPECT_TRUE(after.charged) << key;
+      EXPECT_FALSE(
+          this->store_->Release(*meter, hash, before.receipt, 50, this->At(kStart + 3 * kStep)))
+          << key;
+      EXPECT_EQ(this->Remaining(meter, key, kStart + 3 * kStep), 40) << key;
+      EXPECT_TRUE(
+          this->store_->Release(*meter, hash, after.receipt, 20, this->At(kStart + 3 * kStep)))
+          << key;
+      EXPECT_EQ(this->Remaining(meter, key, kStart + 3 * kStep), 60) << key;
+    }
+  }
+}
+
 TYPED_TEST_P(StoreContract, Case32a_ARefusedCallSpendsNoOtherLimit) {
   this->Start();
   const auto* group = this->Meter(Algorithm::kTokenBucket, 10, std::chrono::minutes(1));
@@ -224,7 +253,7 @@ TYPED_TEST_P(StoreContract, ShadowLimitsCountAndNeverDeny) {
   const Charge alone{.meter = trial, .key = this->Key("trial"), .enforced = false};
   EXPECT_TRUE(this->DecideAll({alone}, 0));
   EXPECT_FALSE(this->outcomes_[0].step.allowed);
-  EXPECT_TRUE(this->store_->Reset(*trial, this->Key("trial")));
+  EXPECT_TRUE(this->store_->Reset(*trial, this->Key("trial"), this->At(0)));
   EXPECT_FALSE(
       this->DecideAll(charges, 0));  // Denied by the enforced one: the shadow is not charged.
   EXPECT_EQ(this->Remaining(trial, "trial", 0), 3);
@@ -392,7 +421,7 @@ TYPED_TEST_P(StoreContract, Case81_ThreadsTogetherGetExactlyTheLimit) {
 REGISTER_TYPED_TEST_SUITE_P(StoreContract, Case15_ExactlyTheLimitPasses,
                             Case18_CostZeroStoresNothing, Case17_RefundsThroughSettleAndRelease,
                             Case83e_OverrunsAreDebt, Case85_TimeThatRefilledIsNotRefundedAgain,
-                            Case85_ARefundMovesTheOpenChargesDown,
+                            Case85_ARefundMovesTheOpenChargesDown, AResetForgetsWhatWasReserved,
                             Case32a_ARefusedCallSpendsNoOtherLimit, Case32b_EitherOrderOfTheLimits,
                             ShadowLimitsCountAndNeverDeny, PeekSaysAndChangesNothing,
                             Case42_ARaisedRateCarriesUsedUnitsOver, Case44_ALoweredRateHoldsAtOnce,

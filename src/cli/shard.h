@@ -79,8 +79,9 @@ class Shard {
   // which takes at most RedisStore::kGiveBackNs. has_given_back: any thread.
   void GiveBackLeases();
   bool has_given_back() const { return has_given_back_.load(std::memory_order_relaxed); }
-  // Calls under way at the gateway. (The other doors answer within the tick.)
-  int calls() const { return gateway_->calls(); }
+  // Calls under way: at the gateway, and at the other doors those that wait for the shared store.
+  // (Without one they answer within the tick.)
+  int calls() const { return gateway_->calls() + drain_.waiting; }
   // How many calls there were when ReportCalls ran last. Any thread.
   void ReportCalls() { reported_calls_.store(calls(), std::memory_order_relaxed); }
   int reported_calls() const { return reported_calls_.load(std::memory_order_relaxed); }

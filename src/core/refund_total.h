@@ -67,6 +67,13 @@ class RefundTotal {
     if (size_ > kPlaces) MergeSmallest();
   }
 
+  // The counter was forgotten: nothing of what was charged before comes back.
+  void ForgetCharges() {
+    forgotten_at_ = ++total_;
+    size_ = 0;
+  }
+  bool HasForgotten(int64_t mark) const { return mark < forgotten_at_; }
+
   // Places no longer compare: the rate has changed.
   void ForgetPlaces() { size_ = 0; }
 
@@ -92,6 +99,7 @@ class RefundTotal {
 
   int64_t start_ = 0;
   int64_t total_ = 0;
+  int64_t forgotten_at_ = INT64_MIN;
   size_t size_ = 0;
   std::array<Back, kPlaces + 1> backs_;  // By their places.
 };

@@ -198,7 +198,8 @@ class Worker {
   // Every limit whose `per` the attributes fill, with what is left of it.
   std::vector<LimitState> State(const policy::Attributes& call, core::Now now);
   // kUnavailable: the store is away.
-  Task<Result<void>> ResetShared(std::string_view limit_name, const policy::Attributes& call);
+  Task<Result<void>> ResetShared(std::string_view limit_name, const policy::Attributes& call,
+                                 core::Now now);
   Task<std::vector<LimitState>> StateShared(const policy::Attributes& call, core::Now now);
 
  private:

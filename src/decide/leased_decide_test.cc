@@ -290,7 +290,7 @@ TEST_P(LeasedDecide, AResetForgetsTheCounterAndTheLease) {
     Worker& worker = *test.nodes_[0].worker;
     policy::Attributes call;
     call.Set(policy::kClientAttribute, "alice");
-    const Result<void> reset = co_await worker.ResetShared("a", call);
+    const Result<void> reset = co_await worker.ResetShared("a", call, test.Now());
     EXPECT_TRUE(reset.has_value());
     EXPECT_EQ(co_await test.Remaining(0), 1000);
     const std::vector<LimitState> states = co_await worker.StateShared(call, test.Now());
@@ -338,7 +338,7 @@ TEST_P(LeasedDecide, Case80_WithoutTheStoreLeasesAreSpentFirst) {
 }
 
 TEST_P(LeasedDecide, Case80_ADecisionThatComesTooLateIsPutBack) {
-  Start(std::string(kWindow).insert(1, "on_failure: closed, "), 1, 50 * kMs);
+  Start(std::string(kWindow).insert(1, "on_failure: closed, "), 1, 500 * kMs);
   Run([](LeasedDecide& test) -> Task<void> {
     EXPECT_EQ(co_await test.Admitted(0, 2), 2);
     test.server_.Freeze();

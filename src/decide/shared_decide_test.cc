@@ -47,8 +47,8 @@ class NearStore final : public store::SharedStore {
     co_return renewed;
   }
   void OnPolicy() override { ++policies; }
-  Task<bool> Reset(std::span<const store::SharedCharge> charges) override {
-    for (const store::SharedCharge& charge : charges) memory->Reset(*charge.meter, charge.key);
+  Task<bool> Reset(std::span<const store::SharedCharge> charges, core::Now now) override {
+    for (const store::SharedCharge& charge : charges) memory->Reset(*charge.meter, charge.key, now);
     co_return !away;
   }
 
@@ -254,11 +254,13 @@ TEST(SharedDecide, ResetAndStateSayWhenTheStoreIsAway) {
   const DecisionPtr decision = shared.Begin({{"client", "x"}});
   Now(shared.worker->Finish(*decision, shared.now()));
   EXPECT_EQ(Now(shared.worker->StateShared(call, shared.now()))[0].step.remaining, 4);
-  ASSERT_TRUE(Now(shared.worker->ResetShared("a", call)).has_value());
+  ASSERT_TRUE(Now(shared.worker->ResetShared("a", call, shared.now())).has_value());
   EXPECT_EQ(Now(shared.worker->StateShared(call, shared.now()))[0].step.remaining, 5);
   shared.store.away = true;
-  EXPECT_EQ(Now(shared.worker->ResetShared("a", call)).error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(Now(shared.worker->ResetShared("b", call)).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Now(shared.worker->ResetShared("a", call, shared.now())).error().code,
+            ErrorCode::kUnavailable);
+  EXPECT_EQ(Now(shared.worker->ResetShared("b", call, shared.now())).error().code,
+            ErrorCode::kNotFound);
 }
 
 TEST(SharedDecide, AProgramWithoutASharedStoreRefusesAPolicyThatWantsOne) {

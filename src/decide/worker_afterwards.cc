@@ -70,13 +70,13 @@ Result<const BoundLimit*> Worker::ResetLimit(std::string_view limit_name,
 }
 
 Result<void> Worker::Reset(std::string_view limit_name, const policy::Attributes& call,
-                           core::Now /*now*/) {
+                           core::Now now) {
   assert(!waits());
   const Result<const BoundLimit*> bound = ResetLimit(limit_name, call);
   if (!bound) return std::unexpected(bound.error());
   for (const int variant : (*bound)->distinct) {
     engine_.impl_->store.Reset(*(*bound)->variants[static_cast<size_t>(variant)].meter,
-                               (*bound)->KeyOf(variant, call));
+                               (*bound)->KeyOf(variant, call), now);
   }
   return {};
 }

@@ -301,8 +301,8 @@ Task<bool> Worker::RenewShared(ReservationId id, int64_t ttl_ns, core::Now now) 
   co_return co_await shared_->Renew(charges, ttl_ns, now);
 }
 
-Task<Result<void>> Worker::ResetShared(std::string_view limit_name,
-                                       const policy::Attributes& call) {
+Task<Result<void>> Worker::ResetShared(std::string_view limit_name, const policy::Attributes& call,
+                                       core::Now now) {
   const Result<const BoundLimit*> bound = ResetLimit(limit_name, call);
   if (!bound) co_return std::unexpected(bound.error());
   DecisionPtr decision = TakeDecision();
@@ -314,7 +314,7 @@ Task<Result<void>> Worker::ResetShared(std::string_view limit_name,
                        .tag = decision->waiting->terms[0].tag,
                        .leased = decision->waiting->terms[0].leased});
   }
-  const bool told = co_await shared_->Reset(charges);
+  const bool told = co_await shared_->Reset(charges, now);
   if (!told) co_return MakeError(ErrorCode::kUnavailable, "the store is away; nothing was reset");
   co_return Result<void>();
 }

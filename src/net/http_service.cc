@@ -272,7 +272,9 @@ Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service,
     bool go_on = true;
     do {
       if (service.waits()) {
+        ++drain.waiting;
         go_on = co_await connection.AnswerArrivedLater();
+        --drain.waiting;
       } else {
         go_on = connection.AnswerArrived();
       }

@@ -62,6 +62,7 @@ struct HttpServiceOptions {
 // Tells every connection of a door to close after the answer that it is writing.
 struct DrainFlag {
   bool draining = false;
+  mutable int waiting = 0;  // Calls whose answers wait for others: what a drain has to wait for.
 };
 
 // Serves until the peer closes, breaks the protocol, times out, or `drain` says so. `service` and

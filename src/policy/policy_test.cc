@@ -255,6 +255,10 @@ TEST(Policy, TheRedisStoreNeedsAnAddressAndASecret) {
                           "redis://127.0.0.1:6379/0`",
                           "test.yaml:1:8: store.kind `redis` needs `identity.secret`: under it all "
                           "nodes name the same counters alike; `openssl rand -hex 32` makes one"));
+  EXPECT_THAT(
+      ErrorsOf("store: {url: 'redis://127.0.0.1:6379/0'}\n"),
+      ElementsAre("test.yaml:1:14: store.url without store.kind: write `kind: redis` to share "
+                  "the limits there, or `kind: memory` to keep them on this node"));
   EXPECT_THAT(ErrorsOf("store: {prefix: 'weir{1}:'}\n"),
               ElementsAre("test.yaml:1:17: store.prefix: 1 to 64 visible ASCII characters without "
                           "`{` and `}`, such as `weir:1:`"));

@@ -108,7 +108,13 @@ void ReadStore(YamlReader& reader, const YamlNode& node, StoreConfig& store) {
     store.on_full_open = reader.Choice<bool>(*value, "store.on_full", kOnFull).value_or(false);
   }
   ReadNetwork(reader, map, store);
-  if (store.kind == StoreKind::kRedis && map.Find("url") == nullptr) {
+  const YamlNode* const url = map.Find("url");
+  if (url != nullptr && map.Find("kind") == nullptr) {
+    reader.Fail(url->mark,
+                "store.url without store.kind: write `kind: redis` to share the limits there, or "
+                "`kind: memory` to keep them on this node");
+  }
+  if (store.kind == StoreKind::kRedis && url == nullptr) {
     reader.Fail(node.mark, "store.url is missing; write `url: redis://127.0.0.1:6379/0`");
   }
 }

@@ -216,6 +216,7 @@ Task<Result<resp::Value>> Core::Perform(std::shared_ptr<Core> core, Request requ
       if (meaning.kind == ErrorKind::kMoved && !core->topology_->IsCluster()) {
         error.message += "; the server is part of a Cluster, which needs redis+cluster://";
       }
+      shared.Notice(error.message);
       co_return std::unexpected(std::move(error));
     }
     if (journey.wait_ns > 0) co_await shared.loop.SleepUntil(again_ns);

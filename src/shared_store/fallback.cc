@@ -37,8 +37,9 @@ const Fallback::Share& Fallback::ShareOf(const core::Meter& meter) {
   return share;
 }
 
-void Fallback::Deny(SharedOutcome& outcome) {
-  outcome.step = {.allowed = false, .retry_after_ns = kClosedRetryNs};
+void Fallback::Deny(const core::Meter& meter, SharedOutcome& outcome) {
+  const bool never = meter.quota() == 0;
+  outcome.step = {.allowed = false, .retry_after_ns = never ? core::kNever : kClosedRetryNs};
 }
 
 bool Fallback::Decide(std::span<const Charge> charges, std::span<const SharedTerms> terms,
@@ -60,7 +61,7 @@ bool Fallback::Decide(std::span<const Charge> charges, std::span<const SharedTer
     const Share* share = nullptr;
     if (terms[i].on_failure == store::OnFailure::kLocalShare) share = &ShareOf(*charge.meter);
     if (share == nullptr || share->meter == nullptr) {
-      Deny(outcome);
+      Deny(*charge.meter, outcome);
       admitted = admitted && !charge.enforced;
       continue;
     }

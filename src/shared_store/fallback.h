@@ -48,7 +48,7 @@ class Fallback {
 
  private:
   const Share& ShareOf(const core::Meter& meter);
-  static void Deny(SharedOutcome& outcome);
+  static void Deny(const core::Meter& meter, SharedOutcome& outcome);
 
   store::MemoryStore& memory_;
   const std::atomic<int64_t>& nodes_;

@@ -11,12 +11,12 @@ namespace {
 // is kept for as long as the cache keeps those.
 constexpr bool kReservations = true;
 
-store::Outcome DeniedByCache(int64_t retry_after_ns) {
+store::Outcome DeniedByCache(const store::lease::DenyCache::Denial& denial) {
   store::Outcome outcome;
   outcome.step = {.allowed = false,
-                  .remaining = 0,
-                  .reset_after_ns = retry_after_ns,
-                  .retry_after_ns = retry_after_ns};
+                  .remaining = denial.standing.remaining,
+                  .reset_after_ns = denial.standing.reset_after_ns,
+                  .retry_after_ns = denial.wait_ns};
   return outcome;
 }
 
@@ -161,7 +161,7 @@ bool RedisStore::DeniedAlready(const Charge& charge, SharedOutcome& outcome) con
   const auto denial = denials_.Find(charge.key, charge.cost, options_.loop->now_ns());
   // A larger cost is denied as well, and only the store knows for how long.
   if (!denial || denial->cost != charge.cost) return false;
-  Put(DeniedByCache(denial->wait_ns), Source::kDenyCache, outcome);
+  Put(DeniedByCache(*denial), Source::kDenyCache, outcome);
   return true;
 }
 
@@ -263,7 +263,8 @@ void RedisStore::LearnDenials(const Part& part) {
     const Charge& charge = part.charges[n];
     const core::Step& step = part.outcomes[n].step;
     if (step.allowed || charge.cost == 0 || charge.meter->form() == core::Form::kParallel) continue;
-    denials_.Put(charge.key, charge.cost, part.sent_ns, step.retry_after_ns, kReservations);
+    denials_.Put(charge.key, charge.cost, part.sent_ns, step.retry_after_ns, kReservations,
+                 {step.remaining, step.reset_after_ns});
   }
 }
 

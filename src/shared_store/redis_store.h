@@ -64,7 +64,7 @@ class RedisStore final : public store::SharedStore {
                                 Mode mode) override;
   Task<bool> Settle(std::span<const SharedCharge> charges, core::Now now) override;
   Task<bool> Renew(std::span<const SharedCharge> charges, int64_t ttl_ns, core::Now now) override;
-  Task<bool> Reset(std::span<const SharedCharge> charges) override;
+  Task<bool> Reset(std::span<const SharedCharge> charges, core::Now now) override;
 
   void OnPolicy() override;
   // The node shuts down: the others need not reckon with it any more.

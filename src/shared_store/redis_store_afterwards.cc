@@ -82,11 +82,11 @@ Task<bool> RedisStore::Renew(std::span<const SharedCharge> charges, int64_t ttl_
   co_return told&& renewed;
 }
 
-Task<bool> RedisStore::Reset(std::span<const SharedCharge> charges) {
+Task<bool> RedisStore::Reset(std::span<const SharedCharge> charges, core::Now now) {
   std::vector<SharedCharge> shared;
   std::vector<SharedCharge> leased;
   for (const SharedCharge& charge : charges) {
-    options_.memory->Reset(*charge.meter, charge.key);
+    options_.memory->Reset(*charge.meter, charge.key, now);
     denials_.Drop(charge.key);
     (charge.leased != nullptr ? leased : shared).push_back(charge);
   }

@@ -93,7 +93,7 @@ class SharedStore {
   virtual void OnPolicy() = 0;
 
   // Forgets the counters, here and on the store. False: the store is away.
-  virtual Task<bool> Reset(std::span<const SharedCharge> charges) = 0;
+  virtual Task<bool> Reset(std::span<const SharedCharge> charges, core::Now now) = 0;
 };
 
 }  // namespace weir::store

@@ -13,8 +13,8 @@
 //               core::Now now);
 //   bool Release(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t reserved,
 //   core::Now now); bool Renew(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t
-//   ttl_ns, core::Now now); bool Reset(const core::Meter& meter, Key128 key); int64_t
-//   TrackedKeys(core::Now now);
+//   ttl_ns, core::Now now); bool Reset(const core::Meter& meter, Key128 key, core::Now now);
+//   int64_t TrackedKeys(core::Now now);
 //
 // Thread safety: plain values here; each store says its own.
 #pragma once

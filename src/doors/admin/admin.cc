@@ -221,7 +221,8 @@ Task<void> Admin::AnswerLater(const net::HttpRequest& request, http1::ResponseWr
   if (may_ask && head.path == "/admin/reset" && head.method_id == http1::Method::kPost) {
     const std::optional<std::string> limit = ReadReset(request, answer);
     if (!limit) co_return;
-    const Result<void> done = co_await worker_.ResetShared(*limit, call_.attributes());
+    const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
+    const Result<void> done = co_await worker_.ResetShared(*limit, call_.attributes(), now);
     FinishReset(request, *limit, done, answer);
     co_return;
   }

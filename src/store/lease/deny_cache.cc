@@ -15,7 +15,7 @@ DenyCache::DenyCache(const Options& options) : options_(options) {
 }
 
 void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_after_ns,
-                    bool reservations) {
+                    bool reservations, const Standing& standing) {
   const int64_t longest_ns =
       reservations ? std::min(options_.max_ns, options_.reserved_max_ns) : options_.max_ns;
   const int64_t lasts_ns =
@@ -26,6 +26,14 @@ void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_aft
       retry_after_ns == core::kNever || retry_after_ns > kForeverNs - std::max<int64_t>(sent_ns, 0)
           ? kForeverNs
           : sent_ns + retry_after_ns;
+  const Slot entry{
+      .key = key,
+      .cost = cost,
+      .until_ns = until_ns,
+      .ends_ns = ends_ns,
+      .generation = generation_,
+      .remaining = standing.remaining,
+      .full_ns = sent_ns + std::clamp<int64_t>(standing.reset_after_ns, 0, kForeverNs / 2)};
   Slot* victim = nullptr;
   for (Slot *slot = &slots_[SetOf(key)], *end = slot + kWays; slot != end; ++slot) {
     if (Holds(*slot, key)) {
@@ -33,7 +41,7 @@ void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_aft
       // has run out is true of nothing.
       if (slot->until_ns > sent_ns && slot->cost <= cost && slot->until_ns >= until_ns) return;
       if (slot->until_ns > sent_ns && slot->cost < cost) return;
-      *slot = {key, cost, until_ns, ends_ns, generation_};
+      *slot = entry;
       return;
     }
     const auto ends = [&](const Slot& it) {
@@ -41,14 +49,16 @@ void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_aft
     };
     if (victim == nullptr || ends(*slot) < ends(*victim)) victim = slot;
   }
-  *victim = {key, cost, until_ns, ends_ns, generation_};
+  *victim = entry;
 }
 
 std::optional<DenyCache::Denial> DenyCache::Find(Key128 key, int64_t cost, int64_t now_ns) const {
   for (const Slot *slot = &slots_[SetOf(key)], *end = slot + kWays; slot != end; ++slot) {
     if (!Holds(*slot, key)) continue;
     if (cost < slot->cost || cost <= 0 || slot->until_ns <= now_ns) return std::nullopt;
-    return Denial{slot->cost, slot->ends_ns == kForeverNs ? core::kNever : slot->ends_ns - now_ns};
+    return Denial{.cost = slot->cost,
+                  .wait_ns = slot->ends_ns == kForeverNs ? core::kNever : slot->ends_ns - now_ns,
+                  .standing = {slot->remaining, std::max<int64_t>(slot->full_ns - now_ns, 0)}};
   }
   return std::nullopt;
 }

@@ -33,7 +33,7 @@ using base::Key128;
 class DenyCache {
  public:
   struct Options {
-    size_t slots = 65536;  // Rounded up to a power of two, at least 4. 48 bytes each.
+    size_t slots = 65536;  // Rounded up to a power of two, at least 4. 64 bytes each.
     int64_t max_ns = 1'000'000'000;
     int64_t reserved_max_ns = 100'000'000;
   };
@@ -42,13 +42,23 @@ class DenyCache {
 
   // Remembers that the store denied `cost` (above 0) for `retry_after_ns` from `sent_ns`, when the
   // question left; core::kNever counts as very long. `reservations`: units of this counter may come
-  // back out of turn (reservations, leases).
-  void Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_after_ns, bool reservations);
+  // back out of turn (reservations, leases). `standing`: what else the store said.
+  struct Standing {
+    int64_t remaining = 0;
+    int64_t reset_after_ns = 0;  // Below 2^62.
+    friend bool operator==(const Standing&, const Standing&) = default;
+  };
+  void Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_after_ns, bool reservations,
+           const Standing& standing);
+  void Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_after_ns, bool reservations) {
+    Put(key, cost, sent_ns, retry_after_ns, reservations, Standing());
+  }
 
   struct Denial {
     int64_t cost = 0;     // That was denied, at most the one that is asked about.
     int64_t wait_ns = 0;  // Until that cost passes, above 0, as the store said, however long it is
                           // believed; core::kNever. A larger cost waits for longer.
+    Standing standing;    // As the store told it, its time less what has passed.
     friend bool operator==(const Denial&, const Denial&) = default;
   };
   // What is known to deny `cost`. Nothing: ask the store.
@@ -66,6 +76,8 @@ class DenyCache {
     int64_t until_ns = 0;  // So long it is believed.
     int64_t ends_ns = 0;   // So long the store said it would last; kForeverNs.
     uint64_t generation = 0;
+    int64_t remaining = 0;
+    int64_t full_ns = 0;  // When all is there again.
   };
 
   size_t SetOf(Key128 key) const { return (key.lo & set_mask_) * kWays; }

@@ -17,7 +17,7 @@ local HOLDERS_MAX = 128
 local REFILL, GIVE_BACK, TAKE, PEEK, PUT_BACK, POST, RESET = 1, 2, 3, 4, 5, 6, 7
 local GRANTED, STALE, NO_ROOM, DRAINING, OTHER_WINDOW = 0, 1, 2, 3, 4
 local ITEM = '<' .. string.rep('d', 18)
-local HEAD = '<' .. string.rep('d', 9)
+local HEAD = '<' .. string.rep('d', 10)
 local HOLDER = '<' .. string.rep('d', 7)
 local REPLY = '<' .. string.rep('d', 10)
 
@@ -39,11 +39,11 @@ local s
 
 local function load_state(text)
   if not text then
-    return {fence = 0, tpu = 1, tpus = 0, base = now, level = 0, first = 0, last = 0, drain = 0, holders = {}}
+    return {fence = 0, tpu = 1, tpus = 0, born = now, base = now, level = 0, first = 0, last = 0, drain = 0, holders = {}}
   end
   local state, count, at = {}, 0, 0
-  state.fence, state.tpu, state.tpus, state.base, state.level, state.first, state.last, state.drain, count, at =
-    unpack_from(HEAD, text)
+  state.fence, state.tpu, state.tpus, state.born, state.base, state.level, state.first, state.last, state.drain, count,
+    at = unpack_from(HEAD, text)
   local holders = {}
   for i = 1, count do
     local h = {}
@@ -76,7 +76,8 @@ local function save_state(key)
   else
     keep = last - now + ceil_div(clamp(s.level + reserve() * s.tpu), s.tpus)
   end
-  local parts = {pack(HEAD, s.fence, s.tpu, s.tpus, s.base, s.level, s.first, s.last, s.drain, #s.holders)}
+  local parts = {pack(HEAD, s.fence, s.tpu, s.tpus, s.born, s.base, s.level, s.first, s.last, s.drain,
+    #s.holders)}
   for i, h in ipairs(s.holders) do
     parts[i + 1] = pack(HOLDER, h.id, h.reserved, h.number, h.since, h.allotment, h.granted, h.till)
   end
@@ -93,6 +94,7 @@ local function heal()
   local ahead = s.base - now
   if ahead <= SLACK then return end
   s.base = s.base - ahead
+  s.born = min(s.born, now)
   s.drain = s.drain - ahead
   for _, h in ipairs(s.holders) do h.till = h.till - ahead end
 end
@@ -286,6 +288,7 @@ local function put_back(key, a, b, at, units)
   local first, last = window_at()
   if not first or b ~= terms.fence then return yes(false) end
   advance(first, last)
+  if at < s.born then return yes(false) end
   local ticks = units * s.tpu
   if not terms.window then
     ticks = min(ticks, a * s.tpu - max(s.base - at, 0) * s.tpus)

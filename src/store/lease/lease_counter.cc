@@ -27,6 +27,7 @@ void Heal(LeaseState* state, int64_t now_us) {
   const int64_t ahead_us = state->base_us - now_us;
   if (ahead_us <= kHealSlackUs) return;
   state->base_us -= ahead_us;
+  state->born_us = std::min(state->born_us, now_us);
   state->drain_until_us -= ahead_us;
   for (Holder& holder : state->holders) {
     holder.until_us -= ahead_us;
@@ -86,7 +87,7 @@ void RollWindow(LeaseState* state, const LeaseTerms& terms, WindowBounds window,
 // Brings the state to `now_us` under `terms`. What it does for one instant and then for a later one
 // it does for the later one alone as well, so that nothing need be written when nothing is charged.
 void Advance(LeaseState* state, const LeaseTerms& terms, WindowBounds window, int64_t now_us) {
-  if (state->fence == 0) *state = {.base_us = now_us};
+  if (state->fence == 0) *state = {.born_us = now_us, .base_us = now_us};
   Heal(state, now_us);
   Expire(state, now_us);
   Decay(state, now_us);
@@ -299,6 +300,7 @@ bool PutBack(LeaseState* state, const LeaseTerms& terms, core::Receipt receipt, 
   if (!window || receipt.b != static_cast<int64_t>(terms.fence)) return false;
   LeaseState next = *state;
   Advance(&next, terms, *window, now_us);
+  if (receipt.at_ns / 1000 < next.born_us) return false;
   Int128 ticks = Int128{units} * terms.ticks_per_unit;
   if (!terms.window) {
     const int64_t elapsed_us = std::max<int64_t>(next.base_us - receipt.at_ns / 1000, 0);

@@ -59,6 +59,7 @@ struct LeaseState {
   uint64_t fence = 0;  // Of the terms that wrote it. 0: nothing was ever written.
   int64_t ticks_per_unit = 1;
   int64_t ticks_per_us = 0;
+  int64_t born_us = 0;  // Takes before this are none of this state's: it was lost or reset since.
   int64_t base_us = 0;  // When `level` held.
   int64_t level = 0;    // Ticks used; of a window, units.
   WindowBounds window;
@@ -104,8 +105,8 @@ TakeReply Peek(LeaseState state, const LeaseTerms& terms, int64_t cost, const Wi
 
 // Gives back `units` of a Take of cost n: at most n less what has refilled since, so that however
 // many are put back in whatever order, no unit comes back twice. For a late reply, a denial by
-// another limit, or a settle; once per Take. False: nothing was left to give back, or the limit's
-// definition has changed since.
+// another limit, or a settle; once per Take. False: nothing was left to give back, the state was
+// lost or reset since, or the limit's definition has changed.
 bool PutBack(LeaseState* state, const LeaseTerms& terms, core::Receipt receipt, int64_t units,
              const Windows& windows, int64_t now_us);
 

@@ -97,7 +97,8 @@ bool MemoryStore::DecideAll(std::span<const Charge> charges, std::span<Outcome> 
 }
 
 void MemoryStore::ChargeIn(Mode mode, const Charge& charge, Outcome* outcome, core::Now now) {
-  if (mode != Mode::kReserve || !IsBucket(*charge.meter)) return ChargeOne(charge, outcome, now);
+  if (mode != Mode::kReserve || charge.meter->form() == Form::kParallel)
+    return ChargeOne(charge, outcome, now);
   const RefundNotes::Note note =
       refunds_.Lock(charge.key, now.mono_ns);  // No refund between charge and mark.
   ChargeOne(charge, outcome, now);
@@ -283,6 +284,7 @@ bool MemoryStore::Settle(const core::Meter& meter, Key128 key, core::Receipt rec
   const core::Meter* to = MeterOf(meter, key);
   if (to == nullptr || to->algorithm() != meter.algorithm()) to = &meter;
   if (delta > 0 && meter.form() != Form::kParallel) {
+    if (refunds_.Lock(key, now.mono_ns).total.HasForgotten(receipt.mark)) return false;
     delta = Refundable(meter, *to, key, receipt, delta, now);
     if (delta <= 0) return false;
   }
@@ -296,7 +298,7 @@ bool MemoryStore::SettleBucket(const core::Meter& meter, Key128 key, core::Recei
   const core::Meter* to = MeterOf(meter, key);
   if (to == nullptr || to->algorithm() != meter.algorithm()) to = &meter;
   RefundNotes::Note note = refunds_.Lock(key, now.mono_ns);
-  if (!note.has_room()) return false;
+  if (!note.has_room() || note.total.HasForgotten(receipt.mark)) return false;
   note.Use(to);
   const core::Receipt moved = WithBucket(meter, [&](const auto& bucket) {
     const core::RefundTotal::Place place{to == &meter ? receipt.mark : -1, bucket.EndOf(receipt)};
@@ -415,8 +417,15 @@ bool MemoryStore::Renew(const core::Meter& meter, Key128 key, core::Receipt rece
                                                      now.mono_ns + ttl_ns, now.mono_ns);
 }
 
-bool MemoryStore::Reset(const core::Meter& meter, Key128 key) {
-  (void)meter;  // The key may have its state in either table, under any of its rates.
+bool MemoryStore::Reset(const core::Meter& meter, Key128 key, core::Now now) {
+  if (meter.form() == Form::kDenyAll) return false;
+  RefundNotes::Note note = refunds_.Lock(key, now.mono_ns);
+  const core::Step standing = Peek(meter, key, 0, now);
+  if (meter.form() != Form::kParallel) {
+    note.total.ForgetCharges();
+    note.Keep(now.mono_ns + std::max<int64_t>(standing.reset_after_ns, 0), now.mono_ns);
+  }
+  // The key may have its state in either table, under any of its rates.
   ShardedMap::Shard shard = wide_.Lock(key);
   const core::Meter* from = nullptr;
   int64_t state = 0;

@@ -107,8 +107,9 @@ class MemoryStore {
   bool Renew(const core::Meter& meter, Key128 key, core::Receipt receipt, int64_t ttl_ns,
              core::Now now);
 
-  // Forgets the counter: the full quota is there again. False when there was none.
-  bool Reset(const core::Meter& meter, Key128 key);
+  // Forgets the counter: the full quota is there again, and nothing of what was charged before
+  // comes back any more. False when there was none.
+  bool Reset(const core::Meter& meter, Key128 key, core::Now now);
 
   // Keys whose quota is not full. Scans the tables: for metrics, not for the request path.
   int64_t TrackedKeys(core::Now now) const;

@@ -1,5 +1,6 @@
 // What came back of each token bucket while others of its charges were open (core/refund_total.h),
-// for as long as one of those charges can still be of account.
+// and which counters were forgotten while charges were, for as long as one of those charges can
+// still be of account.
 //
 //   RefundNotes::Note note = notes.Lock(key, now_ns);     // Held until it goes out of scope.
 //   receipt.mark = note.total.mark();             // With a charge under the same lock; or
@@ -8,8 +9,8 @@
 //   note.Keep(until_ns, now_ns);                  // Until then time has not given all of it back.
 //
 // Thread safety: any thread. A thread holds one Note at a time, and takes it before the shard of a
-// map. Memory: a note for each bucket with refunds in its last capacity of time, at most about
-// max_keys.
+// map. Memory: a note for each bucket with refunds in its last capacity of time and each counter
+// that was reset, at most about max_keys.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ values = call('MGET', unpack(KEYS))
 -- By key: the level of a bucket that is as its meter left it, or the state of any other counter, and
 -- the meter that it is under.
 local levels, states, under = {}, {}, {}
-local returned = {} -- By key, beside a level: the last part of its state and the mark in it.
+-- By key, beside a level: since when it is there, and the last part of its state with the mark in it.
+local born, returned = {}, {}
 local dirty, changed, changes = {}, {}, 0
 local counters = nil
 
@@ -39,7 +40,8 @@ local function Enter(k, meter, x)
     local m = meters[before]
     if levels[k] then
       local rest = returned[k] and returned[k][1] or ''
-      values[k] = (levels[k] > 0 or rest ~= '') and write('>c22I7I7', m[2], now, levels[k]) .. rest
+      values[k] = (levels[k] > 0 or rest ~= '') and
+                  write('>c22I7I7I7', m[2], born[k], now, levels[k]) .. rest
     else
       values[k] = counters.Save(m, states[k]) or false
     end
@@ -70,15 +72,16 @@ while i <= last do
       if m[7] and not under[k] then
         local v = values[k]
         if not v then
-          level = 0
-        elseif #v == 36 or #v >= 57 then
-          local descriptor, at, ticks = read('>c22I7I7', v)
+          level, born[k] = 0, now
+        elseif #v == 43 or #v >= 64 then
+          local descriptor, began, at, ticks = read('>c22I7I7I7', v)
           if descriptor == m[2] and at <= now + AHEAD_MAX then
             level = ticks - (now - at) * m[4]
             if level < 0 then level = 0 end
-            if #v > 36 then
-              local _, mark, ends = read('>I7I7I7', v, 37)
-              if ends > now then returned[k] = {string.sub(v, 37), mark, ends} end
+            born[k] = began < now and began or now
+            if #v > 43 then
+              local _, mark, ends = read('>I7I7I7', v, 44)
+              if ends > now then returned[k] = {string.sub(v, 44), mark, ends} end
             end
           end
         end
@@ -171,7 +174,7 @@ for c = 1, changes do
   local k = changed[c]
   local m, level = meters[under[k]], levels[k]
   if level then
-    local state, lasts = write('>c22I7I7', m[2], now, level), level / m[4]
+    local state, lasts = write('>c22I7I7I7', m[2], born[k], now, level), level / m[4]
     local rest = returned[k]
     if rest then
       state = state .. rest[1]

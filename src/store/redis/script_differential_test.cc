@@ -331,8 +331,8 @@ class History {
     Reset(limit, key);
   }
   void Reset(const Limit& limit, Key128 key) {
-    scripts_.Reset(*limit.scripts, key);
-    memory_.Reset(*limit.memory, key);
+    scripts_.Reset(*limit.scripts, key, Now());
+    memory_.Reset(*limit.memory, key, Now());
     std::erase_if(held_, [&](const Held& held) { return held.key == key; });
   }
 

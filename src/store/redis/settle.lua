@@ -131,9 +131,9 @@ local function Settle(k, m, reserved, actual, a, b, at, mark, x)
   if m[1] == 10 then
     done = s ~= nil and counters.Kind(10).Release(s, x)
   elseif delta > 0 then
-    done = s ~= nil and Refund(m, from, s, delta, a, b, at, mark)
+    done = s ~= nil and at >= s.born and Refund(m, from, s, delta, a, b, at, mark)
   else
-    s = s or counters.Kind(m[1]).Fresh(m, x)
+    s = s or counters.Fresh(m, x)
     counters.Kind(from[1]).Overrun(from, s, -delta)
     done = true
   end

@@ -26,16 +26,18 @@ local function IsFaster(p1, q1, p2, q2)
   return whole > q2 or (whole == q2 and part > 0)
 end
 
--- The state's own meter, its past under other rates (or nil) and where its own part begins.
+-- The state's own meter, since when it is there, its past under other rates (or nil) and where its own
+-- part begins.
 local function Head(v)
-  if #v < 22 then return nil end
-  local form, a, b, c = read('>BI7I7I7', v)
-  if form < 128 then return {form, sub(v, 1, 22), a, b, c, c}, nil, 23 end
-  if #v < 50 then return nil end
+  if #v < 29 then return nil end
+  local form, a, b, c, born = read('>BI7I7I7I7', v)
+  born = Min(born, now)
+  if form < 128 then return {form, sub(v, 1, 22), a, b, c, c}, born, nil, 30 end
+  if #v < 57 then return nil end
   form = form - 128
-  local past = {read('>I7I7I7I7', v, 23)} -- When, until when it matters, and the fastest rate: a, b.
+  local past = {read('>I7I7I7I7', v, 30)} -- When, until when it matters, and the fastest rate: a, b.
   if past[2] <= now then past = nil end
-  return {form, char(form) .. sub(v, 2, 22), a, b, c, c}, past, 51
+  return {form, char(form) .. sub(v, 2, 22), a, b, c, c}, born, past, 58
 end
 
 -- Of one rate: a bucket's debt may be too large for its own form, and is kept in the wide one.
@@ -77,42 +79,49 @@ end
 local counters = {MulDiv = MulDiv, Age = Age, FromTicks = FromTicks, IsFaster = IsFaster, Kind = Kind,
                   Micros = Micros, MOST = MOST}
 
+-- A counter from which nothing has been taken.
+function counters.Fresh(m, x)
+  local s = Kind(m[1]).Fresh(m, x)
+  s.born = now
+  return s
+end
+
 -- The state v (or false) under meter m. `carried`: it was written under another rate, or by a clock
 -- that was ahead, and has to be written again: from now on it changes at this rate.
 function counters.Load(m, v, x)
   local kind = Kind(m[1])
-  if not v or m[1] == 11 then return kind.Fresh(m, x) end
-  local from, past, at = Head(v)
-  if not from or FAMILIES[from[1]] ~= FAMILIES[m[1]] then return kind.Fresh(m, x) end
+  if not v or m[1] == 11 then return counters.Fresh(m, x) end
+  local from, born, past, at = Head(v)
+  if not from or FAMILIES[from[1]] ~= FAMILIES[m[1]] then return counters.Fresh(m, x) end
+  local s
   if IsSame(from, m) then
-    local s = kind.Parse(from[1] == m[1] and m or from, v, at, x)
+    s = kind.Parse(from[1] == m[1] and m or from, v, at, x)
     s.past = past
-    return s
-  end
-  if FAMILIES[m[1]] >= 4 then -- Logged units and leases are the same under any limit.
-    local s = kind.Parse(from, v, at)
+  elseif FAMILIES[m[1]] >= 4 then -- Logged units and leases are the same under any limit.
+    s = kind.Parse(from, v, at)
     if kind.Prune then kind.Prune(m, s) end
     s.carried = true
-    return s
+  else
+    local old = Kind(from[1]).Parse(from, v, at, nil)
+    if not old then return counters.Fresh(m, x) end
+    old.past = past
+    s = Carry(from, old, m, x)
+    s.carried = true
   end
-  local old = Kind(from[1]).Parse(from, v, at, nil)
-  if not old then return kind.Fresh(m, x) end
-  old.past = past
-  local s = Carry(from, old, m, x)
-  s.carried = true
+  s.born = born
   return s
 end
 
 -- The state and the meter that it was written under; only m when there is none of its kind.
 function counters.Open(m, v, x)
-  local from, past, at
-  if v then from, past, at = Head(v) end
+  local from, born, past, at
+  if v then from, born, past, at = Head(v) end
   if not from or FAMILIES[from[1]] ~= FAMILIES[m[1]] then return m, nil end
   local same = IsSame(from, m)
   if same and from[1] == m[1] then from = m end
   local s = Kind(from[1]).Parse(from, v, at, same and x or nil)
   if not s then return m, nil end
-  s.past = past
+  s.past, s.born = past, born
   return same and m or from, s
 end
 
@@ -121,7 +130,7 @@ end
 function counters.Save(m, s)
   local own, ttl, head = Kind(m[1]).Save(m, s)
   local past = s.past
-  head = head or m[2]
+  head = (head or m[2]) .. write('>I7', s.born)
   if past and past[2] > now then
     head = char(byte(head) + 128) .. sub(head, 2) .. write('>I7I7I7I7', unpack(past))
     ttl = Max(ttl, past[2] - now)

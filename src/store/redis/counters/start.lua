@@ -8,7 +8,8 @@ local time, spare_ms = redis.call('TIME'), 0
 local now = time[1] * 1000000 + time[2]
 
 -- Numbers are whole and below 2^53, so a double holds them exactly. A state is a string: a descriptor
--- of the rate that it was written under (22 bytes: the form, then a, b and c), for a while after the
+-- of the rate that it was written under (22 bytes: the form, then a, b and c), since when the counter
+-- is there (7 bytes: what was charged before, and lost or reset, is not given back), for a while after the
 -- rate has changed what it came from (28 bytes; 128 is added to the form), then the form's own part,
 -- and of a bucket that gave something back, for as long as charges may be open that were made before,
 -- how much that was (core/refund_total.h; 21 bytes: since when it is counted, the units, until when;
