@@ -35,6 +35,9 @@ class CommandParser {
   CommandParser() : CommandParser(CommandLimits()) {}
   explicit CommandParser(const CommandLimits& limits) : limits_(limits) {}
 
+  // Counts from the next command on.
+  void SetLimits(const CommandLimits& limits) { limits_ = limits; }
+
   // The command at the front of the input. kBroken is final; fault() says why, in Redis's words.
   State Next(std::string_view input);
 
