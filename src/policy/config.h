@@ -62,8 +62,8 @@ struct DoorConfig {
   std::string address;  // "host:port", "[v6]:port", ":port" (all interfaces) or "unix:/path". Port
                         // 0 picks one.
   std::optional<TlsConfig> tls;  // Default: plain TCP.
-  // Required when set, as `Authorization: Bearer TOKEN`, or by AUTH at the resp door. api, admin and
-  // resp only.
+  // Required when set, as `Authorization: Bearer TOKEN`, or by AUTH at the resp door. api, admin
+  // and resp only.
   Secret token;
   friend bool operator==(const DoorConfig&, const DoorConfig&) = default;
 };

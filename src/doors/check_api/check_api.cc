@@ -91,7 +91,8 @@ void CheckApi::AnswerCheck(const net::HttpRequest& request, http1::ResponseWrite
   const Result<bool> wants_status = WantsStatus(request.head, parser_.is_batch());
   if (!wants_status) return AnswerError(request, wants_status.error(), answer);
   if (parser_.is_batch()) return AnswerBatch(request, now, answer);
-  AnswerVerdict(request, checks_.Decide(parser_.items()[0], *wants_status, now), *wants_status, answer);
+  AnswerVerdict(request, checks_.Decide(parser_.items()[0], *wants_status, now), *wants_status,
+                answer);
 }
 
 void CheckApi::AnswerVerdict(const net::HttpRequest& request,

@@ -1,5 +1,6 @@
 // WEIR.CHECK, WEIR.SETTLE and WEIR.RELEASE: the decision API's calls as commands. What they ask
-// becomes an item as JSON would give it, so that all further answers, errors too, are the API's own.
+// becomes an item as JSON would give it, so that all further answers, errors too, are the API's
+// own.
 //
 //   WEIR.CHECK attribute value [attribute value ...] [COST unit amount ...] [PEEK]
 //              [RESERVE [TTL duration]]

@@ -19,7 +19,8 @@ constexpr size_t kNameBytesMax = 256;
 constexpr size_t kShownBytes = 128;
 constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 constexpr std::string_view kHelloWithoutPassword =
-    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+    "<proto> "
     "AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol "
     "version at the same time";
 constexpr std::string_view kNoPassword =
@@ -62,9 +63,8 @@ void SetInfo(Session& session, std::string_view attribute, std::string_view valu
         fmt::format("ERR Unrecognized option '{}'", attribute.substr(0, kShownBytes)));
   }
   if (!IsName(value)) {
-    return reply.Error(
-        fmt::format("ERR {} cannot contain spaces, newlines or special characters.",
-                    library ? "lib-name" : "lib-ver"));
+    return reply.Error(fmt::format("ERR {} cannot contain spaces, newlines or special characters.",
+                                   library ? "lib-name" : "lib-ver"));
   }
   (library ? session.library : session.library_version) = value;
   reply.Simple("OK");
@@ -290,7 +290,7 @@ void ConnectionCommands::Client(Session& session, Words words, int64_t now_ns, R
     size_t least, most;  // Words.
   };
   static constexpr Subcommand kSubcommands[] = {
-      {"setinfo", 4, 4}, {"setname", 3, 3},  {"getname", 2, 2},  {"id", 2, 2},
+      {"setinfo", 4, 4}, {"setname", 3, 3}, {"getname", 2, 2},  {"id", 2, 2},
       {"info", 2, 2},    {"list", 2, 1024}, {"no-evict", 3, 3}, {"no-touch", 3, 3}};
   const auto* const known = std::ranges::find_if(
       kSubcommands, [&](const Subcommand& one) { return EqualsLower(words[1], one.name); });
@@ -312,11 +312,11 @@ void ConnectionCommands::Client(Session& session, Words words, int64_t now_ns, R
 }
 
 void ConnectionCommands::Info(Reply& reply) {
-  reply.Bulk(fmt::format(
-      "# Server\r\nweir_version:{}\r\nredis_mode:standalone\r\n\r\n"
-      "# Persistence\r\nloading:0\r\n\r\n"
-      "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n",
-      version_));
+  reply.Bulk(
+      fmt::format("# Server\r\nweir_version:{}\r\nredis_mode:standalone\r\n\r\n"
+                  "# Persistence\r\nloading:0\r\n\r\n"
+                  "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n",
+                  version_));
 }
 
 void ConnectionCommands::Reset(Session& session, Reply& reply) {

@@ -1,6 +1,6 @@
 // The commands that clients of Redis send when they connect and now and then: HELLO, AUTH, CLIENT,
-// COMMAND, CONFIG GET, INFO, SELECT, PING, ECHO, QUIT, RESET. They answer as Redis does, as far as a
-// server without data can.
+// COMMAND, CONFIG GET, INFO, SELECT, PING, ECHO, QUIT, RESET. They answer as Redis does, as far as
+// a server without data can.
 //
 //   ConnectionCommands commands(worker, "0.1.0");
 //   commands.Answer(Command::kHello, session, words, now_ns, out);

@@ -24,8 +24,8 @@ class PendingReplies {
       : worker_(worker), checks_(worker, metrics::Door::kResp) {}
 
   bool empty() const { return waiting_.empty(); }
-  // Decisions wait together, and ends of reservations do, but not one with the other: what a release
-  // frees is there for the command behind it, as on a store that does not wait.
+  // Decisions wait together, and ends of reservations do, but not one with the other: what a
+  // release frees is there for the command behind it, as on a store that does not wait.
   bool TakesDecision() const { return empty() || (!ends_ && waiting_.size() < kMost); }
   bool TakesEnd() const { return empty() || (ends_ && waiting_.size() < kMost); }
 

@@ -79,16 +79,15 @@ void RespDoor::Throttle(Session& session, Words words, const Instant& instant, w
   if (words.size() > 6) return AppendWrongArity("cl.throttle", reply);
   const Result<resp::Throttle> throttle = ReadThrottle(words);
   if (!throttle) return AppendError(throttle.error(), reply);
-  const Result<const decide::Verdict*> decided = worker_.DecideAdHoc(
-      throttle->rule, throttle->quantity, throttle->Options(), instant.now);
+  const Result<const decide::Verdict*> decided =
+      worker_.DecideAdHoc(throttle->rule, throttle->quantity, throttle->Options(), instant.now);
   if (!decided) return AppendError(ThrottleError(decided.error()), reply);
   AppendThrottle(**decided, reply);
 }
 
 void RespDoor::Check(Session& session, Words words, const Instant& instant, wire::Buffer& out) {
   Reply reply(out, session.protocol);
-  const Result<const json::CheckItem*> item =
-      reader_.Read(words, worker_.policy().attributes());
+  const Result<const json::CheckItem*> item = reader_.Read(words, worker_.policy().attributes());
   if (!item) return AppendError(item.error(), reply);
   const Result<const decide::Verdict*> decided = checks_.Decide(**item, false, instant.now);
   if (!decided) return AppendError(decided.error(), reply);
@@ -120,8 +119,7 @@ void RespDoor::End(Session& session, Command command, Words words, const Instant
 Result<decide::DecisionPtr> RespDoor::BeginDecision(Command command, Words words,
                                                     const Instant& instant) {
   if (command == Command::kCheck) {
-    const Result<const json::CheckItem*> item =
-        reader_.Read(words, worker_.policy().attributes());
+    const Result<const json::CheckItem*> item = reader_.Read(words, worker_.policy().attributes());
     if (!item) return std::unexpected(item.error());
     return checks_.Begin(**item, false);
   }

@@ -49,8 +49,8 @@ class RespDoor {
   // REQUIRES: at least one word.
   void Answer(Session& session, Words words, const Instant& instant, wire::Buffer& out);
 
-  // The same, but what must wait goes to `pending`, to be awaited. False: await `pending` first, then
-  // ask again: nothing has happened, and no order is lost.
+  // The same, but what must wait goes to `pending`, to be awaited. False: await `pending` first,
+  // then ask again: nothing has happened, and no order is lost.
   bool Begin(Session& session, Words words, const Instant& instant, wire::Buffer& out,
              PendingReplies& pending);
 

@@ -49,9 +49,7 @@ class Connection {
   }
 
  private:
-  RespDoor::Instant Tick() {
-    return door_.Tick(stream_.loop().now_ns(), stream_.loop().wall_ns());
-  }
+  RespDoor::Instant Tick() { return door_.Tick(stream_.loop().now_ns(), stream_.loop().wall_ns()); }
   void LimitCommands() {
     limited_as_authenticated_ = session_.authenticated;
     parser_.SetLimits(session_.authenticated ? options_.limits : options_.limits_before_auth);

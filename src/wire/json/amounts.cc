@@ -55,8 +55,7 @@ std::string_view ReadAmount(Unit unit, std::string_view text, UnitAmounts& out) 
   Scanner in(text, unescaped);
   UnitAmounts read = out;
   const std::string_view fault =
-      in.Begin() ? ReadAmountAt(in, unit, read)
-                 : (unit == Unit::kUsd ? kUsdAmount : kWholeNumber);
+      in.Begin() ? ReadAmountAt(in, unit, read) : (unit == Unit::kUsd ? kUsdAmount : kWholeNumber);
   if (!fault.empty()) return fault;
   if (!in.End()) return unit == Unit::kUsd ? kUsdAmount : kWholeNumber;
   out = read;

@@ -171,9 +171,9 @@ bool CheckRequestParser::Reader::ReadRule(AdHocRule& rule) {
       rule.burst = burst;
       if (outcome == NumberOutcome::kOk && burst >= 1) return true;
       if (in_.failed()) return false;
-      return Wrong(
-          kField, name,
-          outcome == NumberOutcome::kTooLarge ? kTooManyUnits : "must be a whole number of at least 1");
+      return Wrong(kField, name,
+                   outcome == NumberOutcome::kTooLarge ? kTooManyUnits
+                                                       : "must be a whole number of at least 1");
     }
     if (name == "algorithm") {
       std::string_view text;
