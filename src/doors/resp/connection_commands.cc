@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "doors/answer.h"
+#include "wire/decimal.h"
 
 namespace weir::doors::resp {
 namespace {
@@ -26,13 +26,6 @@ constexpr std::string_view kHelloWithoutPassword =
 constexpr std::string_view kNoPassword =
     "ERR AUTH <password> called without any password configured for the default user. Are you sure "
     "your configuration is correct?";
-
-std::optional<int64_t> ParseInteger(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // What may stand in a line of CLIENT LIST; "" clears the name.
 bool IsName(std::string_view text) {
@@ -160,7 +153,7 @@ void Config(Words words, Reply& reply) {
 }
 
 void Select(std::string_view index, Reply& reply) {
-  const std::optional<int64_t> number = ParseInteger(index);
+  const std::optional<int64_t> number = wire::ParseDecimal(index);
   if (!number) return reply.Error(kNotAnInteger);
   if (*number != 0) return reply.Error("ERR DB index is out of range");
   reply.Simple("OK");
@@ -242,7 +235,7 @@ void ConnectionCommands::Hello(Session& session, Words words, wire::Buffer& out)
   Reply reply(out, session.protocol);
   int64_t protocol = session.protocol;
   if (words.size() > 1) {
-    const std::optional<int64_t> asked = ParseInteger(words[1]);
+    const std::optional<int64_t> asked = wire::ParseDecimal(words[1]);
     if (!asked) return reply.Error("ERR Protocol version is not an integer or out of range");
     if (*asked != 2 && *asked != 3) return reply.Error("NOPROTO unsupported protocol version");
     protocol = *asked;

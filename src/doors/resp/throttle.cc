@@ -1,11 +1,11 @@
 #include "doors/resp/throttle.h"
 
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include "core/int128.h"
 #include "core/step.h"
+#include "wire/decimal.h"
 
 namespace weir::doors::resp {
 namespace {
@@ -23,9 +23,10 @@ constexpr Bounds kPeriod = {"period", 1, kPeriodMax};
 constexpr Bounds kQuantity = {"quantity", 0, kMaxUnits};
 
 bool ReadNumber(std::string_view text, const Bounds& bounds, int64_t& out) {
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, out);
-  return error == std::errc() && at == end && out >= bounds.min && out <= bounds.max;
+  const std::optional<int64_t> number = wire::ParseDecimal(text);
+  if (!number || *number < bounds.min || *number > bounds.max) return false;
+  out = *number;
+  return true;
 }
 
 std::unexpected<Error> Wrong(const Bounds& bounds) {

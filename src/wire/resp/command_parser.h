@@ -62,6 +62,7 @@ class CommandParser {
   Line TakeLine(std::string_view input, size_t bytes_max, std::string_view& line);
   State TakeInline(std::string_view input);
   bool SplitInline(std::string_view line);
+  bool TakeShortWord(std::string_view input);
   State TakeWords(std::string_view input);
 
   CommandLimits limits_;
