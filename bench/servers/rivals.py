@@ -145,9 +145,7 @@ def weir_resp(binary, folder, socket=False):
     listen = {"resp": f"unix:{path}", "ops": f"127.0.0.1:{port}"} if socket else {"resp": f"127.0.0.1:{port}"}
     timeouts = {"drain_delay": "0s", "drain": "1s"}
     config = _write(folder, "weir.yaml", json.dumps({"listen": listen, "threads": 1, "timeouts": timeouts}))
-    server = Server(
-        "weir", [binary, "serve", "--config", config, "--log-level", "warn"], port, SERVER_CORE, folder
-    )
+    server = Server("weir", [binary, "serve", "--config", config, "--log-level", "warn"], port, SERVER_CORE, folder)
     if socket:
         server.address = f"unix:{path}"
     return server

@@ -73,7 +73,7 @@ TEST(CheckCommandTest, ErrorsAreTheApisWords) {
   same("WEIR.CHECK client a RESERVE TTL 25h", R"({"attributes":{},"reserve":{"ttl":"25h"}})");
 }
 
-TEST(CheckCommandTest, Case16_And29_WrongCostsLeaveTheStateAlone) {
+TEST(CheckCommandTest, Case16_WrongCostsLeaveTheStateAlone) {
   Door door(kLimits);
   EXPECT_NE(door.Ask("WEIR.CHECK client a COST requests 3").find(R"("remaining":7)"),
             std::string::npos);

@@ -90,10 +90,17 @@ TEST(ThrottleTest, Case15_TheLastPermittedCallPasses) {
   EXPECT_EQ(door.Allowed("CL.THROTTLE k 4 5 5", 6, seconds(0)), 5);
 }
 
-TEST(ThrottleTest, Case16_And29_WrongQuantitiesLeaveTheStateAlone) {
+TEST(ThrottleTest, Case16_ANegativeQuantityGivesNothingBack) {
   Door door;
   EXPECT_EQ(door.Ask("CL.THROTTLE k 9 10 3600 3"), "[0,10,7,-1,1080]");
-  for (const char* quantity : {"-5", "1.5", "abc", "1e30"}) {
+  EXPECT_TRUE(door.Ask("CL.THROTTLE k 9 10 3600 -5").starts_with("-ERR quantity: "));
+  EXPECT_EQ(door.Ask("CL.THROTTLE k 9 10 3600 1"), "[0,10,6,-1,1440]");
+}
+
+TEST(ThrottleTest, Case29_AQuantityThatIsNoWholeNumberLeavesTheStateAlone) {
+  Door door;
+  EXPECT_EQ(door.Ask("CL.THROTTLE k 9 10 3600 3"), "[0,10,7,-1,1080]");
+  for (const char* quantity : {"1.5", "abc", "1e30", "''", "9007199254740993"}) {
     EXPECT_TRUE(door.Ask(std::string("CL.THROTTLE k 9 10 3600 ") + quantity)
                     .starts_with("-ERR quantity: "));
   }
