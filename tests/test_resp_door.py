@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from servers import wait_until
+from servers import ROOT, wait_until
 
 import redis
 
@@ -301,3 +301,14 @@ def test_case84f_sigterm_cuts_no_reply_short(start_weir):
     assert [lines for lines in cut if lines] == []
     assert all(after > before for before, after in zip(at_signal, counts, strict=True))
     assert not re.search(r"panic|abort", weir.report())
+
+
+def test_the_documentation_begins_with_what_works(start_weir):
+    page = (ROOT / "docs" / "resp.md").read_text()
+    configuration, console = re.match(r".*?```yaml\n(.*?)```.*?```console\n(.*?)```", page, re.S).groups()
+    assert "resp: 127.0.0.1:6380" in configuration
+    weir = start_weir(text=configuration.replace(":6380", ":0"))
+    asked = re.findall(r"^\$ redis-cli -p 6380 (.*)\n((?:[^$].*\n)*)", console, re.M)
+    assert len(asked) == 2
+    for words, shown in asked:
+        assert redis_cli(weir, *words.split(), options=["--no-raw"]) == shown

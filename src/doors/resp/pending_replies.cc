@@ -24,6 +24,13 @@ void PendingReplies::Add(ReservationEnd end, size_t at) {
   ends_ = true;
 }
 
+bool PendingReplies::FinishNow(Waiting& waiting, core::Now now) {
+  if (!waiting.decision) return false;
+  const auto finished = worker_.FinishNow(*waiting.decision, now);
+  if (finished) waiting.verdict = *finished;
+  return finished.has_value();
+}
+
 Task<void> PendingReplies::Finish(Waiting& waiting, core::Now now) {
   if (waiting.decision) {
     waiting.verdict = co_await worker_.Finish(*waiting.decision, now);
@@ -36,8 +43,10 @@ Task<void> PendingReplies::Await(core::Now now, wire::Buffer& out) {
   if (empty()) co_return;
   std::vector<Task<void>> tasks;
   tasks.reserve(waiting_.size());
-  for (Waiting& waiting : waiting_) tasks.push_back(Finish(waiting, now));
-  co_await WhenAll(std::move(tasks));
+  for (Waiting& waiting : waiting_) {
+    if (!FinishNow(waiting, now)) tasks.push_back(Finish(waiting, now));
+  }
+  if (!tasks.empty()) co_await WhenAll(std::move(tasks));
   wire::Buffer whole(out.size() + 256 * waiting_.size());
   size_t copied = 0;
   for (const Waiting& waiting : waiting_) {

@@ -48,6 +48,8 @@ class PendingReplies {
     Result<decide::Settled> settled;
   };
 
+  // False: it has to wait.
+  bool FinishNow(Waiting& waiting, core::Now now);
   Task<void> Finish(Waiting& waiting, core::Now now);
   void Append(const Waiting& waiting, wire::Buffer& out);
 
