@@ -250,8 +250,10 @@ void ConnectionCommands::Hello(Session& session, Words words, wire::Buffer& out)
       name = words[i + 1];
       i += 2;
     } else {
-      return reply.Error(
-          fmt::format("ERR Syntax error in HELLO option '{}'", words[i].substr(0, kShownBytes)));
+      // Not the word itself where it is no option: it may be a password.
+      const bool known = EqualsLower(words[i], "auth") || EqualsLower(words[i], "setname");
+      return reply.Error(fmt::format("ERR Syntax error in HELLO option{}{}", known ? " " : "",
+                                     known ? words[i] : ""));
     }
   }
   if (!credentials.empty() && !Authenticate(session, credentials[0], credentials[1], reply)) return;

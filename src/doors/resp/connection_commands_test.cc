@@ -33,7 +33,7 @@ TEST(ConnectionCommandsTest, HelloTellsOfTheServerInTheProtocolThatItChooses) {
   EXPECT_EQ(door.Ask("CLIENT GETNAME"), "me");
   EXPECT_EQ(door.Ask("HELLO 4"), "-NOPROTO unsupported protocol version");
   EXPECT_EQ(door.Ask("HELLO x"), "-ERR Protocol version is not an integer or out of range");
-  EXPECT_EQ(door.Ask("HELLO 2 SETNAME"), "-ERR Syntax error in HELLO option 'SETNAME'");
+  EXPECT_EQ(door.Ask("HELLO 2 SETNAME"), "-ERR Syntax error in HELLO option SETNAME");
   EXPECT_EQ(door.client.session().protocol, 3);
 }
 
@@ -77,7 +77,7 @@ TEST(ConnectionCommandsTest, AuthWithoutAPasswordToSay) {
 TEST(ConnectionCommandsTest, NoErrorShowsAPassword) {
   Door door(kGuarded);
   for (const char* line : {"AUHT s3cret-word", "AUTH s3cret-word s3cret-word", "AUTH s3cret-word a",
-                           "HELLO 3 AUTH s3cret-word", "PING s3cret-word"}) {
+                           "HELLO 3 AUTH s3cret-word", "HELLO 3 s3cret-word", "PING s3cret-word"}) {
     EXPECT_THAT(door.Ask(line), Not(HasSubstr("s3cret-word"))) << line;
   }
 }

@@ -89,7 +89,7 @@ bool Connection::AnswerArrived() {
 }
 
 Task<bool> Connection::AnswerArrivedLater() {
-  const RespDoor::Instant instant = Tick();
+  RespDoor::Instant instant = Tick();
   bool go_on = true;
   while (go_on && out_.size() < kFlushBytes) {
     const CommandParser::State state = parser_.Next(in_.View());
@@ -102,6 +102,7 @@ Task<bool> Connection::AnswerArrivedLater() {
     const std::span<const std::string_view> words = parser_.words();
     if (!words.empty() && !door_.Begin(session_, words, instant, out_, pending_)) {
       co_await pending_.Await(instant.now, out_);
+      instant = Tick();
       door_.Begin(session_, words, instant, out_, pending_);
     }
     Finish();
