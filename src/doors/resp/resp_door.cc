@@ -116,8 +116,7 @@ void RespDoor::End(Session& session, Command command, Words words, const Instant
 // Over a shared store
 // ----------------------------------------------------------------------------------------------------
 
-Result<decide::DecisionPtr> RespDoor::BeginDecision(Command command, Words words,
-                                                    const Instant& instant) {
+Result<decide::DecisionPtr> RespDoor::BeginDecision(Command command, Words words) {
   if (command == Command::kCheck) {
     const Result<const json::CheckItem*> item = reader_.Read(words, worker_.policy().attributes());
     if (!item) return std::unexpected(item.error());
@@ -144,7 +143,7 @@ bool RespDoor::Begin(Session& session, Words words, const Instant& instant, wire
         AppendWrongArity(command->name, reply);
         return true;
       }
-      Result<decide::DecisionPtr> begun = BeginDecision(command->command, words, instant);
+      Result<decide::DecisionPtr> begun = BeginDecision(command->command, words);
       if (begun) {
         pending.Add(*std::move(begun), command->command == Command::kThrottle, out.size());
       } else {

@@ -62,7 +62,7 @@ class RespDoor {
   void End(Session& session, Command command, Words words, const Instant& instant,
            wire::Buffer& out);
   static Result<ReservationEnd> ReadEnd(Command command, Words words);
-  Result<decide::DecisionPtr> BeginDecision(Command command, Words words, const Instant& instant);
+  Result<decide::DecisionPtr> BeginDecision(Command command, Words words);
 
   decide::Worker& worker_;
   Checks checks_;
