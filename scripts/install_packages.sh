@@ -4,7 +4,7 @@
 #   scripts/install_packages.sh build|test|bench|lint ...
 #
 # Debian 12 and 13 and Ubuntu 24.04, as root or with sudo, without questions. Python tools go into .venv,
-# Node clients into tests/node/node_modules.
+# Node clients into tests/node/node_modules, Go clients into Go's own module cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -44,6 +44,7 @@ packages_for() {
       packages_for build
       echo libgtest-dev libgmock-dev librapidcheck-dev libhttp-parser-dev clang-19 openssl git
       have node && have npm || echo nodejs npm
+      have go || echo golang-go
       python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
       have promtool || echo prometheus
       echo faketime redis-server redis-tools valkey-server valkey-tools
@@ -151,6 +152,16 @@ install_node_clients() {
   stamp "$stamp_file" $folder/package.json "${lock[@]}"
 }
 
+# The modules that tests/go names, compiled into the cache that the tests build from.
+install_go_clients() {
+  local folder=tests/go stamp_file
+  stamp_file=$(go env GOMODCACHE)/.weir-go-mod
+  if is_current "$stamp_file" $folder/go.mod $folder/go.sum; then return; fi
+  say "Go clients into $(go env GOMODCACHE)"
+  (cd $folder && go build -o /dev/null . </dev/null)
+  stamp "$stamp_file" $folder/go.mod $folder/go.sum
+}
+
 if [ $# -eq 0 ]; then
   say "usage: $0 build|test|bench|lint ..." >&2
   exit 2
@@ -162,6 +173,7 @@ for purpose in "$@"; do
     test)
       install_python_tools tests/requirements.txt
       install_node_clients
+      install_go_clients
       ;;
     lint) install_python_tools tests/requirements.txt scripts/requirements-lint.txt ;;
   esac

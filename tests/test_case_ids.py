@@ -9,14 +9,18 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# The faults that concern what is built: the library, HTTP, the gateway, the configuration and the shared store.
+# The faults that concern what is built: the library, HTTP, the gateway, the RESP door, the configuration and the
+# shared store.
 WANTED = """
-1 3 4 5 9 10 14 15 16 17 19 20 21 22 23 25 26 27 28 29 30 31 32 34 35 37 38 40 42 44 45 46 47 48 49 51 52 53
+1 3 4 5 7 8 9 10 11 14 15 16 17 18 19 20 21 22 23 25 26 27 28 29 30 31 32 34 35 37 38 40 42 44 45 46 47 48 49 51 52 53
 54 55 56 57 58 59 61 62 63 65 66 67 68 70 71 72 74 75 76 77 78 79 80 81 82 83c 83f 83g 84b 84d 84e 84f 85 86
 87
 """.split()
 # Those of the shared store: each is tested against a Redis or Valkey server.
 WANTED_OVER_A_STORE = "1 5 10 21 23 25 26 28 32 35 42 51 70 74 75 76 77 78 79 80 81 82 84b 85".split()
+# Those of CL.THROTTLE and the other commands of the RESP door.
+WANTED_OVER_RESP = "7 8 9 10 11 15 16 18 20 29 71 75 84f".split()
+AT_THE_RESP_DOOR = re.compile(r"src/doors/resp/\w+_test\.cc|tests/test_resp_door\.py")
 # What runs against a server: store_contract.h by script_contract_test.cc.
 AGAINST_A_SERVER = re.compile(
     r"tests/test_(shared_store|store_\w+)\.py|src/redis/client_\w+_test\.cc|src/store/redis/script_\w+_test\.cc"
@@ -45,6 +49,12 @@ def test_every_case_has_a_test():
 def test_every_case_of_the_shared_store_has_a_test_against_a_server():
     found = files_by_case()
     missing = [case for case in WANTED_OVER_A_STORE if not any(map(AGAINST_A_SERVER.fullmatch, found[case]))]
+    assert missing == []
+
+
+def test_every_case_of_the_resp_door_has_a_test_there():
+    found = files_by_case()
+    missing = [case for case in WANTED_OVER_RESP if not any(map(AT_THE_RESP_DOOR.fullmatch, found[case]))]
     assert missing == []
 
 

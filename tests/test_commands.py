@@ -192,7 +192,6 @@ def test_case66_an_unknown_kind_of_identity_is_a_load_error(weir_command, tmp_pa
 @pytest.mark.parametrize(
     "section",
     [
-        {"listen": {"resp": "127.0.0.1:0"}},
         {"listen": {"grpc": "127.0.0.1:0"}},
     ],
 )

@@ -138,6 +138,19 @@ def weir(binary, folder, limits, upstream=None, core=SERVER_CORE, store=None, tr
     return Server("weir", command, port, core, folder)
 
 
+def weir_resp(binary, folder, socket=False):
+    """One loop with the resp door, and the ops door where the first is no port to wait for."""
+    port = free_port()
+    path = Path(folder) / "weir.sock"
+    listen = {"resp": f"unix:{path}", "ops": f"127.0.0.1:{port}"} if socket else {"resp": f"127.0.0.1:{port}"}
+    timeouts = {"drain_delay": "0s", "drain": "1s"}
+    config = _write(folder, "weir.yaml", json.dumps({"listen": listen, "threads": 1, "timeouts": timeouts}))
+    server = Server("weir", [binary, "serve", "--config", config, "--log-level", "warn"], port, SERVER_CORE, folder)
+    if socket:
+        server.address = f"unix:{path}"
+    return server
+
+
 def redis(folder):
     port = free_port()
     command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]

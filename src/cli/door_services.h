@@ -1,4 +1,4 @@
-// DoorServices: the services of the doors that answer at once (api, admin, ops), one set for each
+// DoorServices: the services of the doors for programs (api, admin, ops, resp), one set for each
 // loop.
 //
 // Thread safety: the loop's thread; ServerState may be shared by all loops.
@@ -11,10 +11,12 @@
 
 #include <atomic>
 
+#include "cli/commands.h"
 #include "decide/engine.h"
 #include "doors/admin/admin.h"
 #include "doors/check_api/check_api.h"
 #include "doors/ops/ops.h"
+#include "doors/resp/resp_door.h"
 #include "metrics/weir_metrics.h"
 #include "net/http_service.h"
 
@@ -30,7 +32,10 @@ class DoorServices {
  public:
   // Borrows both.
   DoorServices(decide::Worker& worker, const ServerState& state)
-      : api_(worker), admin_(worker, state.reload), ops_(worker.engine().metrics(), state.ready) {}
+      : api_(worker),
+        admin_(worker, state.reload),
+        ops_(worker.engine().metrics(), state.ready),
+        resp_(worker, kVersion) {}
 
   // REQUIRES: kApi, kAdmin or kOps.
   net::HttpService& For(metrics::Door door) {
@@ -38,11 +43,13 @@ class DoorServices {
     if (door == metrics::Door::kAdmin) return admin_;
     return ops_;
   }
+  doors::resp::RespDoor& resp() { return resp_; }
 
  private:
   doors::CheckApi api_;
   doors::Admin admin_;
   doors::Ops ops_;
+  doors::resp::RespDoor resp_;
 };
 
 }  // namespace weir::cli

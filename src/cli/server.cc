@@ -139,10 +139,9 @@ Result<void> Server::Start() {
 Result<std::vector<DoorPlan>> Server::PlanDoors() const {
   const policy::ListenConfig& listen = options_.policy->config().listen;
   const std::pair<metrics::Door, const std::optional<policy::DoorConfig>*> doors[] = {
-      {metrics::Door::kGateway, &listen.gateway},
-      {metrics::Door::kApi, &listen.api},
-      {metrics::Door::kAdmin, &listen.admin},
-      {metrics::Door::kOps, &listen.ops},
+      {metrics::Door::kGateway, &listen.gateway}, {metrics::Door::kApi, &listen.api},
+      {metrics::Door::kAdmin, &listen.admin},     {metrics::Door::kOps, &listen.ops},
+      {metrics::Door::kResp, &listen.resp},
   };
   std::vector<DoorPlan> plans;
   for (const auto& [door, config] : doors) {
@@ -152,11 +151,12 @@ Result<std::vector<DoorPlan>> Server::PlanDoors() const {
     if (!endpoint) return std::unexpected(Prefixed(name, endpoint.error()));
     DoorPlan plan{.door = door, .endpoint = *endpoint};
     if (const std::optional<policy::TlsConfig>& tls = (*config)->tls; tls.has_value()) {
-      Result<std::unique_ptr<net::TlsContext>> context =
-          net::TlsContext::Server({.cert_file = tls->cert,
-                                   .key_file = tls->key,
-                                   .client_ca_file = tls->client_ca,
-                                   .alpn = {"http/1.1"}});
+      net::TlsContext::ServerOptions options{.cert_file = tls->cert,
+                                             .key_file = tls->key,
+                                             .client_ca_file = tls->client_ca,
+                                             .alpn = {}};
+      if (door != metrics::Door::kResp) options.alpn = {"http/1.1"};
+      Result<std::unique_ptr<net::TlsContext>> context = net::TlsContext::Server(options);
       if (!context) return std::unexpected(Prefixed(name, context.error()));
       plan.tls = std::move(*context);
     }

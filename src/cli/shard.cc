@@ -93,6 +93,7 @@ void Shard::Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream) {
 }
 
 void Shard::CloseListeners() {
+  doors_closed_.draining = true;
   listeners_.clear();
   if (shared_store_) shared_store_->LeaveNodes();
 }
@@ -109,6 +110,9 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
   }
   if (ready && door == metrics::Door::kGateway) {
     co_await gateway_->Serve(std::move(stream));
+  } else if (ready && door == metrics::Door::kResp) {
+    co_await doors::resp::ServeResp(std::move(stream), services_->resp(), RespOptions(),
+                                    doors_closed_);
   } else if (ready) {
     co_await net::ServeHttp(std::move(stream), services_->For(door), HttpOptions(), drain_);
   }
@@ -121,6 +125,15 @@ void Shard::GiveBackLeases() { loop_->Spawn(GiveBack()); }
 Task<void> Shard::GiveBack() {
   if (shared_store_) co_await shared_store_->GiveBackLeases();
   has_given_back_.store(true, std::memory_order_relaxed);
+}
+
+doors::resp::RespOptions Shard::RespOptions() {
+  const policy::TimeoutsConfig& timeouts = worker_->policy().config().timeouts;
+  doors::resp::RespOptions options;
+  options.command_timeout_ns = timeouts.header.count();
+  options.idle_timeout_ns = timeouts.idle.count();
+  options.write_timeout_ns = timeouts.write.count();
+  return options;
 }
 
 net::HttpServiceOptions Shard::HttpOptions() {

@@ -24,6 +24,7 @@
 #include "cli/connection_bound.h"
 #include "cli/door_services.h"
 #include "decide/engine.h"
+#include "doors/resp/serve_resp.h"
 #include "gateway/gateway.h"
 #include "metrics/weir_metrics.h"
 #include "net/event_loop.h"
@@ -98,10 +99,14 @@ class Shard {
                    std::unique_ptr<net::Stream> stream);
   Task<void> GiveBack();
   net::HttpServiceOptions HttpOptions();
+  doors::resp::RespOptions RespOptions();
 
   const ShardOptions options_;
   const size_t index_;
   net::DrainFlag drain_;
+  // For the resp door, which cannot announce that a connection closes: it answers as usual for as
+  // long as new connections are accepted.
+  net::DrainFlag doors_closed_;
   std::atomic<int> reported_calls_{0};
   std::atomic<bool> has_given_back_{false};
   WarningGate store_notices_;

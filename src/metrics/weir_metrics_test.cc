@@ -39,7 +39,7 @@ TEST(WeirMetrics, CountsDecisionsByDoorOutcomeAndSource) {
   metrics.OnDecision(0, Door::kApi, Outcome::kDenied, Source::kMemory);
   metrics.OnDecision(1, Door::kApi, Outcome::kDenied, Source::kMemory);
   metrics.OnDecision(1, Door::kGateway, Outcome::kAllowed, Source::kFallback);
-  metrics.OnDecision(1, Door::kResp, Outcome::kAllowed, Source::kRedis);  // Not declared.
+  metrics.OnDecision(1, Door::kGrpc, Outcome::kAllowed, Source::kRedis);  // Not declared.
   const std::string page = metrics.Expose();
   EXPECT_TRUE(
       HasLine(page, R"(weir_decisions_total{door="api",outcome="denied",source="memory"} 2)"));
@@ -191,7 +191,7 @@ TEST(WeirMetrics, UpstreamsConnectionsAndState) {
   metrics.OnConnection(0, Door::kGateway, 1);
   metrics.OnConnection(1, Door::kGateway, 1);
   metrics.OnConnection(0, Door::kGateway, -1);
-  metrics.OnConnection(0, Door::kResp, 1);  // Not declared.
+  metrics.OnConnection(0, Door::kGrpc, 1);  // Not declared.
   metrics.OnStream(0, 1);
   metrics.OnStoreRequest(0, StoreOp::kDecide, 2'000);
   metrics.SetReloadSuccessful(true);

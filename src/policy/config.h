@@ -62,7 +62,9 @@ struct DoorConfig {
   std::string address;  // "host:port", "[v6]:port", ":port" (all interfaces) or "unix:/path". Port
                         // 0 picks one.
   std::optional<TlsConfig> tls;  // Default: plain TCP.
-  Secret token;  // `Authorization: Bearer TOKEN` is required when set. api and admin only.
+  // Required when set, as `Authorization: Bearer TOKEN`, or by AUTH at the resp door. api, admin
+  // and resp only.
+  Secret token;
   friend bool operator==(const DoorConfig&, const DoorConfig&) = default;
 };
 
@@ -72,6 +74,7 @@ struct ListenConfig {
   std::optional<DoorConfig> api;
   std::optional<DoorConfig> admin;
   std::optional<DoorConfig> ops;
+  std::optional<DoorConfig> resp;
   friend bool operator==(const ListenConfig&, const ListenConfig&) = default;
 };
 

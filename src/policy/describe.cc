@@ -139,7 +139,7 @@ void DescribeDoor(std::string_view name, const std::optional<DoorConfig>& door, 
 }
 
 void DescribeListen(const ListenConfig& listen, std::string& out) {
-  if (!listen.gateway && !listen.api && !listen.admin && !listen.ops) {
+  if (!listen.gateway && !listen.api && !listen.admin && !listen.ops && !listen.resp) {
     out += "doors: none; `weir serve` needs one, as in `listen: {api: 127.0.0.1:8081}`\n";
     return;
   }
@@ -148,6 +148,7 @@ void DescribeListen(const ListenConfig& listen, std::string& out) {
   DescribeDoor("api", listen.api, out);
   DescribeDoor("admin", listen.admin, out);
   DescribeDoor("ops", listen.ops, out);
+  DescribeDoor("resp", listen.resp, out);
 }
 
 void DescribeIdentity(const IdentityConfig& identity, std::string& out) {

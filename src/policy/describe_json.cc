@@ -36,7 +36,8 @@ json::object Listen(const ListenConfig& listen) {
       {"gateway", listen.gateway},
       {"api", listen.api},
       {"admin", listen.admin},
-      {"ops", listen.ops}};
+      {"ops", listen.ops},
+      {"resp", listen.resp}};
   for (const auto& [name, door] : doors) {
     if (door) out[json::string_view(name.data(), name.size())] = Door(door);
   }

@@ -100,9 +100,8 @@ std::optional<DoorConfig> ReadDoor(YamlReader& reader, const YamlNode& node,
 }  // namespace
 
 void ReadListen(YamlReader& reader, const YamlNode& node, ListenConfig& listen) {
-  const MapReader map(reader, node, "listen", {"gateway", "api", "admin", "ops"},
-                      {{"resp", "the Redis protocol door comes with a later version"},
-                       {"grpc", "the gRPC door comes with a later version"}});
+  const MapReader map(reader, node, "listen", {"gateway", "api", "admin", "ops", "resp"},
+                      {{"grpc", "the gRPC door comes with a later version"}});
   struct Door {
     std::string_view name;
     std::optional<DoorConfig>& config;
@@ -111,7 +110,8 @@ void ReadListen(YamlReader& reader, const YamlNode& node, ListenConfig& listen) 
   const Door doors[] = {{"gateway", listen.gateway, false},
                         {"api", listen.api, true},
                         {"admin", listen.admin, true},
-                        {"ops", listen.ops, false}};
+                        {"ops", listen.ops, false},
+                        {"resp", listen.resp, true}};
   std::vector<std::pair<std::string, const YamlNode*>> taken;
   for (const Door& door : doors) {
     const YamlNode* value = map.Find(door.name);

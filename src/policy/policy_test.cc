@@ -273,9 +273,6 @@ TEST(Policy, TheRedisStoreNeedsAnAddressAndASecret) {
 }
 
 TEST(Policy, WhatALaterVersionBringsIsRefused) {
-  EXPECT_THAT(ErrorsOf("listen: {resp: 127.0.0.1:6380}\n"),
-              ElementsAre("test.yaml:1:10: `listen.resp` is not there yet: the Redis protocol door "
-                          "comes with a later version; leave it out"));
   EXPECT_THAT(ErrorsOf("listen:\n  grpc: {address: 127.0.0.1:8083, max_connection_age: 5m}\n"),
               ElementsAre("test.yaml:2:3: `listen.grpc` is not there yet: the gRPC door comes with "
                           "a later version; leave it out"));
@@ -327,6 +324,7 @@ TEST(Policy, DoorsBeyondThisHostNeedAToken) {
                           "hosts, so it needs a `token` (or `tls` with `client_ca`); or listen on "
                           "127.0.0.1"));
   EXPECT_THAT(ErrorsOf("listen: {admin: ':8082'}\n"), SizeIs(1));
+  EXPECT_THAT(ErrorsOf("listen: {resp: ':6380'}\n"), SizeIs(1));
   EXPECT_THAT(ErrorsOf("listen: {admin: '[::]:8082'}\n"), SizeIs(1));
   EXPECT_THAT(ErrorsOf("listen: {api: {address: 10.0.0.1:1, tls: {cert: c, key: k}}}\n"),
               SizeIs(1));

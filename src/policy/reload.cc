@@ -28,6 +28,7 @@ void CompareServer(const Config& running, const Config& next, std::vector<std::s
   CompareDoor("api", running.listen.api, next.listen.api, out);
   CompareDoor("admin", running.listen.admin, next.listen.admin, out);
   CompareDoor("ops", running.listen.ops, next.listen.ops, out);
+  CompareDoor("resp", running.listen.resp, next.listen.resp, out);
   if (running.threads != next.threads) {
     out.push_back("threads: changed from " + std::to_string(running.threads) + " to " +
                   std::to_string(next.threads));

@@ -6,7 +6,6 @@
 #include "answers/limit_headers.h"
 #include "base/when_all.h"
 #include "doors/answer.h"
-#include "doors/check_api/ad_hoc_rule.h"
 #include "doors/check_api/decision_json.h"
 #include "doors/jitter.h"
 #include "policy/describe.h"
@@ -23,10 +22,6 @@ constexpr Endpoint kEndpoints[] = {{"POST", "/v1/check"},
                                    {"POST", kReleasePath},
                                    {"GET, HEAD", "/v1/limits"},
                                    {"GET, POST", "/v1/authorize"}};
-
-decide::Costs CostsOf(const json::UnitAmounts& amounts) {
-  return {.amount = amounts.amount, .given = amounts.given};
-}
 
 const policy::Secret& TokenOf(const policy::Policy& policy) {
   static const policy::Secret kNone;
@@ -49,17 +44,6 @@ Result<bool> WantsStatus(const http1::RequestHead& head, bool batch) {
   return status.has_value();
 }
 
-void AppendSettled(std::string_view reservation, const decide::Settled& settled,
-                   wire::Buffer& out) {
-  json::Writer writer(out);
-  writer.BeginObject().Key("reservation").String(reservation).Key("charged").BeginObject();
-  for (int i = 0; i < kUnitCount; ++i) {
-    if ((settled.given >> i & 1) == 0) continue;
-    writer.Key(JsonUnitName(static_cast<Unit>(i))).Int(settled.charged[static_cast<size_t>(i)]);
-  }
-  writer.EndObject().EndObject();
-}
-
 void AnswerSettled(const net::HttpRequest& request, std::string_view reservation,
                    const Result<decide::Settled>& settled, http1::ResponseWriter& answer) {
   if (!settled) return AnswerError(request, settled.error(), answer);
@@ -70,31 +54,12 @@ void AnswerSettled(const net::HttpRequest& request, std::string_view reservation
 
 constexpr std::string_view kBatchFront = R"({"results":[)";
 constexpr std::string_view kBatchBack = "]}";
-constexpr std::string_view kRuleName = "ad-hoc";
-
-decide::DecideOptions OptionsOf(const json::CheckItem& item, bool for_headers) {
-  return {.door = metrics::Door::kApi,
-          .missing = policy::Missing::kSkip,
-          .peek = item.peek,
-          .reserve_ttl_ns = item.reserve ? item.reserve_ttl.count() : 0,
-          .next_unit = for_headers};
-}
-
-// The rule that came with the item, if its cost is one that rules count.
-Result<core::MeterSpec> RuleOf(const json::CheckItem& item) {
-  const Result<core::MeterSpec> spec = SpecOf(*item.rule);
-  const uint8_t requests_only = static_cast<uint8_t>(1u << static_cast<unsigned>(Unit::kRequests));
-  if (spec && item.cost.given != requests_only)
-    return InvalidArgument("cost: a rule that comes with the call counts requests");
-  return spec;
-}
-
-Error UnknownReservation() { return {ErrorCode::kNotFound, "reservation: unknown or expired"}; }
 
 }  // namespace
 
 CheckApi::CheckApi(decide::Worker& worker, uint64_t jitter_seed)
     : worker_(worker),
+      checks_(worker, metrics::Door::kApi),
       forward_auth_(worker, jitter_seed ^ 0x9e3779b97f4a7c15u),
       random_(jitter_seed) {}
 
@@ -126,7 +91,8 @@ void CheckApi::AnswerCheck(const net::HttpRequest& request, http1::ResponseWrite
   const Result<bool> wants_status = WantsStatus(request.head, parser_.is_batch());
   if (!wants_status) return AnswerError(request, wants_status.error(), answer);
   if (parser_.is_batch()) return AnswerBatch(request, now, answer);
-  AnswerVerdict(request, DecideItem(parser_.items()[0], *wants_status, now), *wants_status, answer);
+  AnswerVerdict(request, checks_.Decide(parser_.items()[0], *wants_status, now), *wants_status,
+                answer);
 }
 
 void CheckApi::AnswerVerdict(const net::HttpRequest& request,
@@ -156,7 +122,7 @@ void CheckApi::AnswerBatch(const net::HttpRequest& request, core::Now now,
   for (const json::CheckItem& item : parser_.items()) {
     if (!first) out.Append(',');
     first = false;
-    AppendItem(DecideItem(item, false, now), out);
+    AppendItem(checks_.Decide(item, false, now), out);
   }
   out.Append(kBatchBack);
   answer.EndBody();
@@ -168,32 +134,6 @@ void CheckApi::AppendItem(const Result<const decide::Verdict*>& decided, wire::B
   } else {
     AppendError(CodeName(decided.error().code), decided.error().message, out);
   }
-}
-
-Result<void> CheckApi::Describe(const json::CheckItem& item) {
-  call_.Begin(worker_);
-  for (const json::NameValue& attribute : item.attributes) {
-    Result<void> set = call_.Set(attribute.name, attribute.value);
-    if (!set) return set;
-  }
-  if (item.api_key) return call_.SetApiKey(*item.api_key);
-  return {};
-}
-
-Result<const decide::Verdict*> CheckApi::DecideItem(const json::CheckItem& item, bool for_headers,
-                                                    core::Now now) {
-  if (!item.error.empty()) return InvalidArgument(std::string(item.error));
-  decide::DecideOptions options = OptionsOf(item, for_headers);
-  if (item.rule) {
-    const Result<core::MeterSpec> spec = RuleOf(item);
-    if (!spec) return std::unexpected(spec.error());
-    return worker_.DecideAdHoc({.key = item.key, .spec = *spec, .name = kRuleName},
-                               item.cost[Unit::kRequests], options, now);
-  }
-  const Result<void> described = Describe(item);
-  if (!described) return std::unexpected(described.error());
-  options.client_hashed = call_.client_hashed();
-  return worker_.Decide(call_.attributes(), CostsOf(item.cost), options, now);
 }
 
 // Over a shared store
@@ -219,21 +159,6 @@ Task<void> CheckApi::AnswerLater(const net::HttpRequest& request, http1::Respons
   Answer(request, answer);
 }
 
-Result<decide::DecisionPtr> CheckApi::BeginItem(const json::CheckItem& item, bool for_headers) {
-  if (!item.error.empty()) return InvalidArgument(std::string(item.error));
-  decide::DecideOptions options = OptionsOf(item, for_headers);
-  if (item.rule) {
-    const Result<core::MeterSpec> spec = RuleOf(item);
-    if (!spec) return std::unexpected(spec.error());
-    return worker_.BeginAdHoc({.key = item.key, .spec = *spec, .name = kRuleName},
-                              item.cost[Unit::kRequests], options);
-  }
-  const Result<void> described = Describe(item);
-  if (!described) return std::unexpected(described.error());
-  options.client_hashed = call_.client_hashed();
-  return worker_.Begin(call_.attributes(), CostsOf(item.cost), options);
-}
-
 Task<void> CheckApi::FinishItem(Item& item, core::Now now) {
   item.verdict = co_await worker_.Finish(**item.decision, now);
 }
@@ -257,7 +182,7 @@ Task<void> CheckApi::CheckLater(const net::HttpRequest& request, http1::Response
   items.reserve(parser_.items().size());
   std::vector<Task<void>> tasks;
   for (const json::CheckItem& asked : parser_.items()) {
-    Item& item = items.emplace_back(BeginItem(asked, wants_status));
+    Item& item = items.emplace_back(checks_.Begin(asked, wants_status));
     if (!item.decision) {
       item.verdict = std::unexpected(item.decision.error());
     } else if (const auto finished = worker_.FinishNow(**item.decision, now)) {
@@ -283,9 +208,8 @@ Task<void> CheckApi::CheckLater(const net::HttpRequest& request, http1::Response
   answer.EndBody();
 }
 
-std::optional<CheckApi::End> CheckApi::ReadEnd(const net::HttpRequest& request,
-                                               http1::ResponseWriter& answer) {
-  End end;
+std::optional<ReservationEnd> CheckApi::ReadEnd(const net::HttpRequest& request,
+                                                http1::ResponseWriter& answer) {
   json::SettleRequest settle;
   json::ReleaseRequest release;
   const bool settles = request.head.path == kSettlePath;
@@ -294,32 +218,19 @@ std::optional<CheckApi::End> CheckApi::ReadEnd(const net::HttpRequest& request,
     AnswerError(request, 400, "invalid_argument", parser_.error(), answer);
     return std::nullopt;
   }
-  end.reservation = settles ? settle.reservation : release.reservation;
-  end.id = decide::ParseReservationId(end.reservation);
-  if (settles) end.actual = CostsOf(settle.actual);
-  return end;
+  return settles ? SettleOf(settle.reservation, settle.actual) : ReleaseOf(release.reservation);
 }
 
 void CheckApi::AnswerEnd(const net::HttpRequest& request, http1::ResponseWriter& answer) {
-  const std::optional<End> end = ReadEnd(request, answer);
+  const std::optional<ReservationEnd> end = ReadEnd(request, answer);
   if (!end) return;
-  Result<decide::Settled> settled = std::unexpected(UnknownReservation());
-  if (end->id) {
-    settled = end->actual ? worker_.Settle(*end->id, *end->actual, NowOf(request))
-                          : worker_.Release(*end->id, NowOf(request));
-  }
-  AnswerSettled(request, end->reservation, settled, answer);
+  AnswerSettled(request, end->reservation, checks_.Settle(*end, NowOf(request)), answer);
 }
 
 Task<void> CheckApi::EndLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
-  const std::optional<End> end = ReadEnd(request, answer);
+  const std::optional<ReservationEnd> end = ReadEnd(request, answer);
   if (!end) co_return;
-  Result<decide::Settled> settled = std::unexpected(UnknownReservation());
-  if (end->id && end->actual) {
-    settled = co_await worker_.SettleShared(*end->id, *end->actual, NowOf(request));
-  } else if (end->id) {
-    settled = co_await worker_.ReleaseShared(*end->id, NowOf(request));
-  }
+  const Result<decide::Settled> settled = co_await checks_.SettleLater(*end, NowOf(request));
   AnswerSettled(request, end->reservation, settled, answer);
 }
 

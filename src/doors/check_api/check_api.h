@@ -9,12 +9,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/task.h"
 #include "decide/engine.h"
-#include "doors/call_attributes.h"
+#include "doors/checks.h"
 #include "doors/forward_auth/forward_auth.h"
 #include "net/http_service.h"
 #include "wire/json/check_request.h"
@@ -47,30 +46,20 @@ class CheckApi final : public net::HttpService {
   Task<void> FinishItem(Item& item, core::Now now);
   Task<void> EndLater(const net::HttpRequest& request, http1::ResponseWriter& answer);
 
-  // A reservation that is to end: settled, or released when no amounts are given.
-  struct End {
-    std::string reservation;
-    std::optional<decide::ReservationId> id;  // None: the text is no id.
-    std::optional<decide::Costs> actual;
-  };
   // Nothing: the request has been answered with what is wrong with it.
-  std::optional<End> ReadEnd(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  std::optional<ReservationEnd> ReadEnd(const net::HttpRequest& request,
+                                        http1::ResponseWriter& answer);
 
   void AnswerVerdict(const net::HttpRequest& request, const Result<const decide::Verdict*>& decided,
                      bool wants_status, http1::ResponseWriter& answer);
   static void AppendItem(const Result<const decide::Verdict*>& decided, wire::Buffer& out);
-  // The attributes of an item into call_.
-  Result<void> Describe(const json::CheckItem& item);
-  Result<const decide::Verdict*> DecideItem(const json::CheckItem& item, bool for_headers,
-                                            core::Now now);
-  Result<decide::DecisionPtr> BeginItem(const json::CheckItem& item, bool for_headers);
   core::Now NowOf(const net::HttpRequest& request) {
     return worker_.engine().NowAt(request.now_ns, request.wall_ns);
   }
 
   decide::Worker& worker_;
+  Checks checks_;
   json::CheckRequestParser parser_;
-  CallAttributes call_;
   ForwardAuth forward_auth_;
   uint64_t random_;
 };

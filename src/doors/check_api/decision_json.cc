@@ -77,4 +77,15 @@ void AppendDecision(const decide::Verdict& verdict, wire::Buffer& out) {
   out.Append("]}");
 }
 
+void AppendSettled(std::string_view reservation, const decide::Settled& settled,
+                   wire::Buffer& out) {
+  json::Writer writer(out);
+  writer.BeginObject().Key("reservation").String(reservation).Key("charged").BeginObject();
+  for (int i = 0; i < kUnitCount; ++i) {
+    if ((settled.given >> i & 1) == 0) continue;
+    writer.Key(JsonUnitName(static_cast<Unit>(i))).Int(settled.charged[static_cast<size_t>(i)]);
+  }
+  writer.EndObject().EndObject();
+}
+
 }  // namespace weir::doors

@@ -11,12 +11,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include "decide/ledger.h"
 #include "decide/verdict.h"
 #include "wire/buffer.h"
 
 namespace weir::doors {
 
 void AppendDecision(const decide::Verdict& verdict, wire::Buffer& out);
+
+// {"reservation":"...","charged":{"tokens":46}}
+void AppendSettled(std::string_view reservation, const decide::Settled& settled, wire::Buffer& out);
 
 // "requests", ..., "usd_micros".
 std::string_view JsonUnitName(Unit unit);

@@ -11,12 +11,7 @@
 namespace weir::json {
 namespace {
 
-constexpr std::string_view kWholeNumber = "must be a whole number of at least 0";
-constexpr std::string_view kUsdAmount = "must be an amount of at least 0 with at most six decimals";
-constexpr std::string_view kTooLarge = "must be at most 9007199254740992";
-constexpr std::string_view kTooLargeUsd = "must be at most 9007199254.740992";
 constexpr std::string_view kMissing = "is missing";
-constexpr std::string_view kTwice = "comes twice";
 constexpr std::string_view kCheckExample =
     R"({"attributes":{"client":"alice"},"cost":{"requests":1}})";
 constexpr std::string_view kSettleExample = R"({"reservation":"...","actual":{"requests":1}})";
@@ -24,7 +19,6 @@ constexpr std::string_view kReleaseExample = R"({"reservation":"..."})";
 constexpr std::string_view kResetExample = R"({"limit":"...","attributes":{"client":"alice"}})";
 constexpr std::string_view kUnknownField = "is not a known field";
 constexpr std::chrono::nanoseconds kTtlMax = std::chrono::hours(24);
-constexpr int kUsdDecimals = 6;
 
 }  // namespace
 
@@ -97,19 +91,7 @@ class CheckRequestParser::Reader {
 
 bool CheckRequestParser::Reader::Wrong(std::string_view prefix, std::string_view name,
                                        std::string_view what) {
-  constexpr size_t kNameShown = 64;
-  std::string& error = parser_.error_;
-  error.assign(prefix);
-  if (!name.empty() || !prefix.empty()) {
-    if (!prefix.empty() && !name.empty()) error.push_back('.');
-    size_t shown = std::min(name.size(), kNameShown);
-    // Not in the middle of a character.
-    while (shown < name.size() && shown > 0 && (name[shown] & 0xC0) == 0x80) --shown;
-    error.append(name.substr(0, shown));
-    if (shown < name.size()) error.append("...");
-    error.append(": ");
-  }
-  error.append(what);
+  parser_.error_ = FieldFault(prefix, name, what);
   return false;
 }
 
@@ -135,36 +117,18 @@ bool CheckRequestParser::Reader::ReadFlag(std::string_view name, bool& out) {
 
 bool CheckRequestParser::Reader::ReadAmount(Unit unit, std::string_view prefix,
                                             std::string_view name, UnitAmounts& out) {
-  const bool usd = unit == Unit::kUsd;
-  const unsigned bit = 1u << static_cast<unsigned>(unit);
-  if (out.given & bit) return Wrong(prefix, name, kTwice);
-  int64_t& amount = out.amount[static_cast<size_t>(unit)];
-  const NumberOutcome outcome = in_.ReadNumber(usd ? kUsdDecimals : 0, kMaxUnits, amount);
-  if (outcome == NumberOutcome::kOk) [[likely]] {
-    out.given = static_cast<uint8_t>(out.given | bit);
+  const std::string_view fault = ReadAmountAt(in_, unit, out);
+  if (fault.empty()) [[likely]]
     return true;
-  }
-  if (in_.failed()) return false;
-  if (outcome == NumberOutcome::kTooLarge) {
-    return Wrong(prefix, name, usd ? kTooLargeUsd : kTooLarge);
-  }
-  return Wrong(prefix, name, usd ? kUsdAmount : kWholeNumber);
+  return !in_.failed() && Wrong(prefix, name, fault);
 }
 
 bool CheckRequestParser::Reader::ReadAmounts(std::string_view prefix, UnitAmounts& out) {
   if (in_.Peek() != '{') return ReadAmount(Unit::kRequests, prefix, "", out);
   return in_.ReadObject([&](std::string_view name) {
-    if (name == "requests") return ReadAmount(Unit::kRequests, prefix, name, out);
-    if (name == "tokens") return ReadAmount(Unit::kTokens, prefix, name, out);
-    if (name == "usd") return ReadAmount(Unit::kUsd, prefix, name, out);
-    if (name == "bytes") return ReadAmount(Unit::kBytes, prefix, name, out);
-    if (name == "input_tokens") return ReadAmount(Unit::kInputTokens, prefix, name, out);
-    if (name == "output_tokens") return ReadAmount(Unit::kOutputTokens, prefix, name, out);
-    if (name == "parallel") {
-      return Wrong(prefix, name, "a slot is taken by \"reserve\", not by a cost");
-    }
-    return Unknown(prefix, name, "is not a unit",
-                   {"requests", "tokens", "input_tokens", "output_tokens", "usd", "bytes"});
+    const std::optional<Unit> unit = CostUnit(name);
+    if (!unit) return Wrong(prefix, name, CostUnitFault(name));
+    return ReadAmount(*unit, prefix, name, out);
   });
 }
 
@@ -207,9 +171,9 @@ bool CheckRequestParser::Reader::ReadRule(AdHocRule& rule) {
       rule.burst = burst;
       if (outcome == NumberOutcome::kOk && burst >= 1) return true;
       if (in_.failed()) return false;
-      return Wrong(
-          kField, name,
-          outcome == NumberOutcome::kTooLarge ? kTooLarge : "must be a whole number of at least 1");
+      return Wrong(kField, name,
+                   outcome == NumberOutcome::kTooLarge ? kTooManyUnits
+                                                       : "must be a whole number of at least 1");
     }
     if (name == "algorithm") {
       std::string_view text;
@@ -245,10 +209,8 @@ bool CheckRequestParser::Reader::ReadReserve(CheckItem& item) {
     std::string_view text;
     if (name != "ttl") return Unknown(kField, name, kUnknownField, {"ttl"});
     if (!Once(seen, 1, kField, name) || !ReadText(kField, name, text)) return false;
-    const Result<std::chrono::nanoseconds> ttl = wire::ParseDuration(text);
-    if (!ttl || ttl->count() <= 0 || *ttl > kTtlMax) {
-      return Wrong(kField, name, "must be a duration like 120s, more than 0 and at most 24h");
-    }
+    const std::optional<std::chrono::nanoseconds> ttl = ParseReserveTtl(text);
+    if (!ttl) return Wrong(kField, name, kReserveTtlFault);
     item.reserve_ttl = *ttl;
     return true;
   });
@@ -379,6 +341,12 @@ bool CheckRequestParser::Reader::ReadResetBody(ResetRequest& out) {
   if (!ok) return false;
   out.attributes = parser_.attributes_;
   return (seen & 1) || Wrong("limit", "", kMissing);
+}
+
+std::optional<std::chrono::nanoseconds> ParseReserveTtl(std::string_view text) {
+  const Result<std::chrono::nanoseconds> ttl = wire::ParseDuration(text);
+  if (!ttl || ttl->count() <= 0 || *ttl > kTtlMax) return std::nullopt;
+  return *ttl;
 }
 
 CheckRequestParser::CheckRequestParser() = default;

@@ -15,7 +15,6 @@
 // next Parse and as long as the body.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,21 +26,13 @@
 #include <vector>
 
 #include "weir/limit.h"
+#include "wire/json/amounts.h"
 
 namespace weir::json {
 
 struct NameValue {
   std::string_view name;
   std::string_view value;
-};
-
-// Amounts by unit; usd in micro-dollars.
-struct UnitAmounts {
-  std::array<int64_t, kUnitCount> amount{};
-  uint8_t given = 0;  // Bit i: amount[i] was in the body.
-
-  bool has(Unit unit) const { return (given >> static_cast<int>(unit)) & 1; }
-  int64_t operator[](Unit unit) const { return amount[static_cast<size_t>(unit)]; }
 };
 
 // A rule that comes with the call. `rate` is text as in the policy ("10/min"); whoever decides
@@ -83,6 +74,11 @@ struct ResetRequest {
 inline constexpr size_t kChecksMax = 1000;    // Items of a batch.
 inline constexpr size_t kAttributesMax = 64;  // Of one item.
 inline constexpr size_t kJsonDepthMax = 32;   // Nesting, where a value is skipped.
+
+// A reservation's `ttl`; nothing when it is none.
+std::optional<std::chrono::nanoseconds> ParseReserveTtl(std::string_view text);
+inline constexpr std::string_view kReserveTtlFault =
+    "must be a duration like 120s, more than 0 and at most 24h";
 
 class CheckRequestParser {
  public:

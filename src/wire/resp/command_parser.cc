@@ -1,21 +1,14 @@
 #include "wire/resp/command_parser.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "wire/decimal.h"
 
 namespace weir::resp {
 namespace {
 
 constexpr size_t kCountBytesMax = 32;
-
-std::optional<int64_t> ParseCount(std::string_view digits) {
-  int64_t count = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty())
-    return std::nullopt;
-  return count;
-}
 
 bool IsBlank(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; }
 
@@ -62,7 +55,7 @@ CommandParser::State CommandParser::Next(std::string_view input) {
   const Line got = TakeLine(input, kCountBytesMax, line);
   if (got == Line::kNeedMore) return State::kNeedMore;
   const std::optional<int64_t> count =
-      got == Line::kWhole ? ParseCount(line.substr(1)) : std::nullopt;
+      got == Line::kWhole ? wire::ParseDecimal(line.substr(1)) : std::nullopt;
   if (!count || *count > static_cast<int64_t>(limits_.words_max))
     return Break("Protocol error: invalid multibulk length");
   left_ = *count > 0 ? static_cast<size_t>(*count) : 0;
@@ -131,16 +124,40 @@ bool CommandParser::SplitInline(std::string_view line) {
   }
 }
 
+// What words mostly are: whole, and with a size of one or two digits.
+bool CommandParser::TakeShortWord(std::string_view input) {
+  constexpr size_t kBytesMax = 99;
+  if (limits_.word_bytes_max < kBytesMax || input.size() - at_ < sizeof("$99\r\n\r\n") + kBytesMax)
+    return false;
+  const char* at = input.data() + at_;
+  const auto digit = [&at] { return static_cast<unsigned>(static_cast<unsigned char>(*at) - '0'); };
+  if (*at++ != '$' || digit() > 9) return false;
+  size_t size = digit();
+  ++at;
+  if (digit() <= 9) {
+    size = size * 10 + digit();
+    ++at;
+  }
+  if (at[0] != '\r' || at[1] != '\n' || at[2 + size] != '\r' || at[3 + size] != '\n') return false;
+  const auto begin = static_cast<size_t>(at + 2 - input.data());
+  if (begin + size > limits_.command_bytes_max) return false;
+  places_.push_back({begin, size});
+  at_ = searched_ = begin + size + 2;
+  --left_;
+  return true;
+}
+
 CommandParser::State CommandParser::TakeWords(std::string_view input) {
   while (left_ > 0) {
     if (word_left_ == 0) {
       if (at_ == input.size()) return State::kNeedMore;
+      if (TakeShortWord(input)) continue;
       if (input[at_] != '$') return Break("Protocol error: expected '$'");
       std::string_view line;
       const Line got = TakeLine(input, kCountBytesMax, line);
       if (got == Line::kNeedMore) return State::kNeedMore;
       const std::optional<int64_t> size =
-          got == Line::kWhole ? ParseCount(line.substr(1)) : std::nullopt;
+          got == Line::kWhole ? wire::ParseDecimal(line.substr(1)) : std::nullopt;
       if (!size || *size < 0 || *size > static_cast<int64_t>(limits_.word_bytes_max) ||
           at_ + static_cast<size_t>(*size) > limits_.command_bytes_max)
         return Break("Protocol error: invalid bulk length");

@@ -35,6 +35,9 @@ class CommandParser {
   CommandParser() : CommandParser(CommandLimits()) {}
   explicit CommandParser(const CommandLimits& limits) : limits_(limits) {}
 
+  // Counts from the next command on.
+  void SetLimits(const CommandLimits& limits) { limits_ = limits; }
+
   // The command at the front of the input. kBroken is final; fault() says why, in Redis's words.
   State Next(std::string_view input);
 
@@ -59,6 +62,7 @@ class CommandParser {
   Line TakeLine(std::string_view input, size_t bytes_max, std::string_view& line);
   State TakeInline(std::string_view input);
   bool SplitInline(std::string_view line);
+  bool TakeShortWord(std::string_view input);
   State TakeWords(std::string_view input);
 
   CommandLimits limits_;

@@ -1,6 +1,7 @@
 #include "wire/resp/reply_writer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 
 namespace weir::resp {
@@ -30,9 +31,14 @@ void ReplyWriter::Error(std::string_view text) {
 }
 
 void ReplyWriter::Integer(int64_t value) {
-  out_.Append(':');
-  out_.AppendDecimal(value);
-  out_.Append(kLineEnd);
+  constexpr size_t kBytesMax = sizeof(":-9223372036854775808\r\n");
+  char* const begin = out_.Prepare(kBytesMax);
+  char* to = begin;
+  *to++ = ':';
+  to = std::to_chars(to, begin + kBytesMax, value).ptr;
+  *to++ = '\r';
+  *to++ = '\n';
+  out_.Commit(static_cast<size_t>(to - begin));
 }
 
 void ReplyWriter::Bulk(std::string_view bytes) {

@@ -28,6 +28,7 @@ class ReplyWriter {
   void Integer(int64_t value);
   void Bulk(std::string_view bytes);
   void Null() { out_.Append(protocol_ == 3 ? "_\r\n" : "$-1\r\n"); }
+  void NullArray() { out_.Append(protocol_ == 3 ? "_\r\n" : "*-1\r\n"); }
   void Array(size_t items) { Count('*', items); }
   // `pairs` keys, each with its value; to RESP2 an array of both.
   void Map(size_t pairs);
