@@ -47,7 +47,7 @@ TEST(WeirMetrics, CountsDecisionsByDoorOutcomeAndSource) {
       page, R"(weir_decisions_total{door="gateway",outcome="allowed",source="fallback"} 1)"));
   EXPECT_TRUE(
       HasLine(page, R"(weir_decisions_total{door="gateway",outcome="denied",source="memory"} 0)"));
-  EXPECT_EQ(page.find("resp"), std::string::npos);
+  EXPECT_EQ(page.find("grpc"), std::string::npos);
   EXPECT_TRUE(HasLine(page, R"(weir_build_info{version="1.2.3"} 1)"));
   EXPECT_EQ(metrics.DecisionCount(Outcome::kDenied), 2u);
   EXPECT_EQ(metrics.DecisionCount(Outcome::kAllowed), 1u);
@@ -205,7 +205,7 @@ TEST(WeirMetrics, UpstreamsConnectionsAndState) {
   EXPECT_TRUE(
       HasLine(page, R"(weir_upstream_first_byte_seconds_bucket{upstream="ai",le="0.0025"} 1)"));
   EXPECT_TRUE(HasLine(page, R"(weir_connections{door="gateway"} 1)"));
-  EXPECT_EQ(page.find("door=\"resp\""), std::string::npos);
+  EXPECT_EQ(page.find("door=\"grpc\""), std::string::npos);
   EXPECT_TRUE(HasLine(page, "weir_streams 1"));
   EXPECT_TRUE(HasLine(page, R"(weir_store_request_duration_seconds_count{op="reset"} 0)"));
   EXPECT_TRUE(HasLine(page, R"(weir_store_request_duration_seconds_count{op="decide"} 1)"));

@@ -162,7 +162,9 @@ Task<void> ServeResp(std::unique_ptr<net::Stream> stream, RespDoor& door, RespOp
     bool go_on = true;
     do {
       if (door.waits()) {
+        ++drain.waiting;
         go_on = co_await connection.AnswerArrivedLater();
+        --drain.waiting;
       } else {
         go_on = connection.AnswerArrived();
       }
