@@ -102,6 +102,11 @@ class RedisSentinels:
         state = sentinel.client.sentinel_master(self.NAME)
         return state["num-other-sentinels"] == 2 and state["num-slaves"] == 1
 
+    def lag(self):
+        """How many bytes of the first master's stream its replica has yet to acknowledge."""
+        state = self.servers[0].client.info("replication")
+        return state["master_repl_offset"] - state["slave0"]["offset"]
+
     def fail_over(self):
         """The change of masters on purpose, while the old one lives."""
         self.sentinels[0].client.execute_command("SENTINEL", "FAILOVER", self.NAME)
