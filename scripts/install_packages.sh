@@ -42,7 +42,7 @@ packages_for() {
       ;;
     test)
       packages_for build
-      echo libgtest-dev libgmock-dev librapidcheck-dev libhttp-parser-dev clang-19 openssl git
+      echo libgtest-dev libgmock-dev librapidcheck-dev libhttp-parser-dev clang-19 libclang-rt-19-dev openssl git
       have node && have npm || echo nodejs npm
       have go || echo golang-go
       python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
