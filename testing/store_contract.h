@@ -175,6 +175,37 @@ TYPED_TEST_P(StoreContract, Case85_ARefundMovesTheOpenChargesDown) {
   }
 }
 
+// The same where a charge was made under another rate: its place is not known, so that its refund
+// moves down all that are open.
+TYPED_TEST_P(StoreContract, Case85_ARefundOfAnotherRateMovesTheOpenChargesDown) {
+  this->Start();
+  const auto bucket = [&](int64_t burst) {
+    return *this->store_->Intern(
+        {.algorithm = Algorithm::kTokenBucket,
+         .rate = {.units = 1, .period = std::chrono::seconds(1), .burst = burst}});
+  };
+  const core::Meter *before = bucket(6), *meter = bucket(5);
+  const store::Key128 hash = this->Key("k");
+  const auto reserve = [&](const core::Meter* under, int64_t now_ns, int64_t cost = 1) {
+    this->DecideAll({{.meter = under, .key = hash, .cost = cost}}, now_ns, Mode::kReserve);
+    EXPECT_TRUE(this->outcomes_[0].charged);
+    return this->outcomes_[0];
+  };
+  const auto release = [&](const core::Meter* under, const Outcome& outcome, int64_t now_ns,
+                           int64_t cost = 1) {
+    return this->store_->Release(*under, hash, outcome.receipt, cost, this->At(now_ns));
+  };
+  const Outcome first = reserve(before, 0, 2), second = reserve(meter, 0);
+  const Outcome third = reserve(meter, 0);
+  reserve(meter, 0);
+  EXPECT_TRUE(release(meter, second, 0));
+  EXPECT_TRUE(release(before, first, 0, 2));  // One of the two, since it may have been the later.
+  EXPECT_EQ(this->Remaining(meter, "k", 0), 2);
+  reserve(meter, 2 * kSec);
+  EXPECT_FALSE(release(meter, third, 2 * kSec));
+  EXPECT_EQ(this->Remaining(meter, "k", 2 * kSec), 3);
+}
+
 // What is charged after a counter was forgotten is not given back by who was charged before.
 TYPED_TEST_P(StoreContract, AResetForgetsWhatWasReserved) {
   this->Start();
@@ -422,6 +453,7 @@ REGISTER_TYPED_TEST_SUITE_P(StoreContract, Case15_ExactlyTheLimitPasses,
                             Case18_CostZeroStoresNothing, Case17_RefundsThroughSettleAndRelease,
                             Case83e_OverrunsAreDebt, Case85_TimeThatRefilledIsNotRefundedAgain,
                             Case85_ARefundMovesTheOpenChargesDown, AResetForgetsWhatWasReserved,
+                            Case85_ARefundOfAnotherRateMovesTheOpenChargesDown,
                             Case32a_ARefusedCallSpendsNoOtherLimit, Case32b_EitherOrderOfTheLimits,
                             ShadowLimitsCountAndNeverDeny, PeekSaysAndChangesNothing,
                             Case42_ARaisedRateCarriesUsedUnitsOver, Case44_ALoweredRateHoldsAtOnce,

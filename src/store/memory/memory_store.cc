@@ -307,9 +307,10 @@ bool MemoryStore::SettleBucket(const core::Meter& meter, Key128 key, core::Recei
   const int64_t back = Refundable(meter, *to, key, moved, units, now);
   if (back <= 0) return false;
   if (to != &meter || back < units) {
+    // As of a charge whose place is not known, which is moved down by all that came back.
+    const int64_t above = back + note.total.Since({});
     receipt =
-        WithBucket(*to, [&](const auto& bucket) { return bucket.ReceiptFor(back, now.mono_ns); });
-    receipt.mark = note.total.mark();
+        WithBucket(*to, [&](const auto& bucket) { return bucket.ReceiptFor(above, now.mono_ns); });
   }
   Returned returned{note.total};
   const bool done = to->packed() ? SettlePacked(*to, key, &returned, receipt, back, now)
