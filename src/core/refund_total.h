@@ -69,7 +69,7 @@ class RefundTotal {
 
   // The counter was forgotten: nothing of what was charged before comes back.
   void ForgetCharges() {
-    forgotten_at_ = ++total_;
+    start_ = forgotten_at_ = ++total_;
     size_ = 0;
   }
   bool HasForgotten(int64_t mark) const { return mark < forgotten_at_; }
