@@ -10,16 +10,6 @@
 namespace weir::net {
 namespace {
 
-constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kFlushBytes =
-    256 * 1024;  // Answers beyond this go out before more requests are taken.
-constexpr int64_t kBusyGapNs =
-    1'000'000'000;  // A connection silent for longer gives its buffers back.
-
-int64_t DeadlineAfter(int64_t now_ns, int64_t timeout_ns) {
-  return timeout_ns > 0 ? now_ns + timeout_ns : kNoDeadline;
-}
-
 http1::RequestHead& ThreadsHead() {
   static thread_local http1::RequestHead head;
   return head;
@@ -41,12 +31,15 @@ class Connection {
   // close after them.
   bool AnswerArrived();
   Task<bool> AnswerArrivedLater();
+  bool waits() const { return service_.waits(); }
   // True while a request has begun and not ended.
-  bool mid_request() const { return collecting_ || !in_.empty(); }
+  bool mid_call() const { return collecting_ || !in_.empty(); }
+  bool ends() const { return false; }  // An answer says so itself, with `Connection: close`.
+  void AnswerTimeout() { AnswerError(408, "the request did not arrive in time"); }
   void AnswerError(int status, std::string_view reason);
   wire::Buffer& in() { return in_; }
   wire::Buffer& out() { return out_; }
-  // REQUIRES: !mid_request(), and out() is written.
+  // REQUIRES: !mid_call(), and out() is written.
   void ReleaseMemory() {
     in_.ClearAndShrink(0);
     out_.ClearAndShrink(0);
@@ -212,85 +205,14 @@ std::string_view HttpDateOf(int64_t wall_ns) {
   return date.view();
 }
 
-Task<void> CloseGently(Stream& stream) {
-  constexpr int64_t kLingerNs = 1'000'000'000;
-  constexpr size_t kLingerBytes = 256 * 1024;
-  stream.ShutdownWrite();
-  stream.SetReadDeadline(stream.loop().now_ns() + kLingerNs);
-  char discarded[4096];
-  for (size_t total = 0; total < kLingerBytes;) {
-    const IoResult got = co_await stream.Read(discarded);
-    if (!got.ok()) co_return;
-    total += got.bytes;
-  }
-}
-
-namespace {
-
-// Waits for the next request of a connection between two. False when none comes in time, or the
-// peer is gone.
-Task<bool> AwaitRequest(Stream& stream, Connection& connection, int64_t idle_timeout_ns) {
-  const EventLoop& loop = stream.loop();
-  const int64_t idle_deadline_ns = DeadlineAfter(loop.now_ns(), idle_timeout_ns);
-  stream.SetReadDeadline(std::min(idle_deadline_ns, loop.now_ns() + kBusyGapNs));
-  IoResult waited = co_await stream.WaitReadable();
-  if (waited.status == IoStatus::kTimedOut && loop.now_ns() < idle_deadline_ns) {
-    connection.ReleaseMemory();
-    stream.SetReadDeadline(idle_deadline_ns);
-    waited = co_await stream.WaitReadable();
-  }
-  co_return waited.ok();
-}
-
-}  // namespace
-
 Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service,
                      HttpServiceOptions options, const DrainFlag& drain) {
   Connection connection(*stream, service, options, drain);
-  EventLoop& loop = stream->loop();
-  stream->SetWriteTimeout(options.write_timeout_ns);
-  int64_t request_deadline_ns = kNoDeadline;
-  for (;;) {
-    if (!connection.mid_request()) {
-      request_deadline_ns = kNoDeadline;
-      const bool begun = co_await AwaitRequest(*stream, connection, options.idle_timeout_ns);
-      if (!begun) co_return;
-    } else if (request_deadline_ns == kNoDeadline) {
-      request_deadline_ns = DeadlineAfter(loop.now_ns(), options.header_timeout_ns);
-      stream->SetReadDeadline(request_deadline_ns);
-    }
-    char* const room = connection.in().Prepare(kReadBytes);
-    const IoResult got = co_await stream->Read({room, connection.in().spare()});
-    if (got.status == IoStatus::kTimedOut && connection.mid_request()) {
-      connection.AnswerError(408, "the request did not arrive in time");
-      co_await stream->Write(connection.out().View());
-      co_await CloseGently(*stream);
-      co_return;
-    }
-    if (!got.ok()) co_return;
-    connection.in().Commit(got.bytes);
-    bool go_on = true;
-    do {
-      if (service.waits()) {
-        ++drain.waiting;
-        go_on = co_await connection.AnswerArrivedLater();
-        --drain.waiting;
-      } else {
-        go_on = connection.AnswerArrived();
-      }
-      if (connection.out().empty()) break;
-      const bool more_waits = connection.out().size() >= kFlushBytes;
-      const IoResult sent = co_await stream->Write(connection.out().View());
-      if (!sent.ok()) co_return;
-      connection.out().Clear();
-      request_deadline_ns = kNoDeadline;  // What has begun since is another request.
-      if (!more_waits) break;
-    } while (go_on);
-    if (!go_on) {
-      co_await CloseGently(*stream);
-      co_return;
-    }
-  }
+  co_await ServePipelined(*stream, connection,
+                          {.call_ns = options.header_timeout_ns,
+                           .idle_ns = options.idle_timeout_ns,
+                           .write_ns = options.write_timeout_ns},
+                          drain);
 }
 
 }  // namespace weir::net

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "base/task.h"
+#include "net/serve_pipelined.h"
 #include "net/stream.h"
 #include "wire/buffer.h"
 #include "wire/http1/request_head.h"
@@ -59,21 +60,10 @@ struct HttpServiceOptions {
   int64_t write_timeout_ns = 30'000'000'000;  // 0: none.
 };
 
-// Tells every connection of a door to close after the answer that it is writing.
-struct DrainFlag {
-  bool draining = false;
-  mutable int waiting = 0;  // Calls whose answers wait for others: what a drain has to wait for.
-};
-
 // Serves until the peer closes, breaks the protocol, times out, or `drain` says so. `service` and
 // `drain` must outlive it.
 Task<void> ServeHttp(std::unique_ptr<Stream> stream, HttpService& service,
                      HttpServiceOptions options, const DrainFlag& drain);
-
-// Ends a connection so that the peer still reads the last answer: no more is sent, and what it goes
-// on sending is thrown away until it closes, for at most a second and 256 KiB. (Closing with unread
-// bytes would reset the connection and could take the answer with it; RFC 9112 section 9.6.)
-Task<void> CloseGently(Stream& stream);
 
 // "Mon, 30 Nov 2026 20:00:03 GMT" for the second that holds `wall_ns`; rendered once a second for
 // each thread.

@@ -261,6 +261,14 @@ TEST_F(LeaseCounterTest, APutBackIsBoundedByWhatTimeHasGivenBack) {
   EXPECT_FALSE(PutBack(&state_, terms_, other.receipt, 40, {}, kNow + 400'000));
 }
 
+TEST_F(LeaseCounterTest, WhatAForgottenStateGaveDoesNotComeBackToTheNewOne) {
+  const TakeReply taken = TakeAt(50, kNow);
+  state_ = {};
+  TakeAt(60, kNow + 1000);
+  EXPECT_FALSE(PutBack(&state_, terms_, taken.receipt, 50, {}, kNow + 2000));
+  EXPECT_EQ(RemainingAt(kNow + 1000), 40);
+}
+
 TEST_F(LeaseCounterTest, Case85_ATakeThatTimeHasRefilledIsNotPutBackAgain) {
   terms_ = Reserved(1000, seconds(60), 1000);
   const TakeReply reserved = TakeAt(1000, kNow);
