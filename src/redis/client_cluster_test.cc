@@ -223,8 +223,7 @@ TEST_F(ClusterClient, ZReplicasArePromoted) {
         EXPECT_EQ(IntegerOf(before), 41);
         auto sound = co_await w.Add(*client, other, 1);
         EXPECT_TRUE(sound.has_value());
-        c.master(2).Console().Call({"WAIT", "1", "1000"});
-        c.master(2).Kill();
+        c.KillMaster(2);
         const int64_t killed_ns = w.loop().now_ns();
         // In a moment the Cluster as a whole stops; until then the other masters serve.
         auto still = co_await w.Add(*client, other, 1, 500 * kMs);
