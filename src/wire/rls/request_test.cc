@@ -114,7 +114,7 @@ TEST(RlsRequest, WhatIsNoMessageIsRefused) {
                                     "abcdefgh"
                                     "\x0a\x01"
                                     "d",
-                                    29))
+                                    26))
                   .has_value());
   EXPECT_EQ(reader.domain(), "d");
 }
