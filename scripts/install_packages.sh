@@ -53,7 +53,7 @@ packages_for() {
     bench)
       packages_for build
       echo libbenchmark-dev nginx-light haproxy wrk redis-server redis-tools
-      echo libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
+      echo nghttp2-client libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
       ;;
     lint)
       packages_for test
