@@ -66,9 +66,9 @@ inline constexpr size_t kStoreOpCount = 5;
 struct WeirMetricsOptions {
   size_t shards = 1;
   std::string version;
-  std::vector<Door> doors = {Door::kGateway, Door::kApi, Door::kForwardAuth,
-                             Door::kAdmin,   Door::kOps, Door::kResp};  // In use.
-  std::vector<Source> sources = {Source::kMemory, Source::kFallback};   // That the store can give.
+  std::vector<Door> doors = {Door::kGateway, Door::kApi,  Door::kForwardAuth, Door::kAdmin,
+                             Door::kOps,     Door::kResp, Door::kGrpc};  // In use.
+  std::vector<Source> sources = {Source::kMemory, Source::kFallback};    // That the store can give.
   size_t max_limits =
       10'000;  // Limit names over the life of the process; later ones share "other".
   size_t max_upstreams = 1'000;
