@@ -38,7 +38,7 @@ packages_for() {
       echo g++ make cmake ninja-build ccache pkg-config python3 curl ca-certificates tzdata bsdextrautils
       boost_packages
       echo libssl-dev libyaml-cpp-dev libsimdjson-dev libspdlog-dev libfmt-dev libcli11-dev
-      echo libhowardhinnant-date-dev
+      echo libhowardhinnant-date-dev libnghttp2-dev libprotobuf-dev protobuf-compiler
       ;;
     test)
       packages_for build
