@@ -17,14 +17,14 @@ std::unique_ptr<Stream> Stream::OverChannel(EventLoop& loop, std::shared_ptr<Cha
 }
 
 Stream::Attempt Stream::ReadChannel(ReadOp& op) {
-  op.result_ = channel_->Read(op.buffer_);
+  op.result_ = channel_->Receive(op.buffer_);
   readable_ = channel_->readable();
   return op.result_.ok() && op.result_.bytes == 0 ? Attempt::kWantRead : Attempt::kDone;
 }
 
 Stream::Attempt Stream::WriteChannel(WriteOp& op, size_t& sent) {
   const iovec& piece = op.pieces_[op.first_piece_];
-  const IoResult took = channel_->Write({static_cast<const char*>(piece.iov_base), piece.iov_len});
+  const IoResult took = channel_->Send({static_cast<const char*>(piece.iov_base), piece.iov_len});
   op.result_.status = took.status;
   sent = took.bytes;
   if (!took.ok() || sent > 0) return Attempt::kDone;

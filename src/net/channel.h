@@ -24,12 +24,12 @@ class Channel {
 
   // As much as there is and fits into `room`, which is not empty. kOk and no bytes: nothing yet;
   // RaiseReadable follows when there is. kEnd, kBroken: as on a socket.
-  virtual IoResult Read(std::span<char> room) = 0;
-  // Whether Read would give bytes or an end.
+  virtual IoResult Receive(std::span<char> room) = 0;
+  // Whether Receive would give bytes or an end.
   virtual bool readable() const = 0;
   // Takes a part of `bytes`, which are not empty. kOk and no bytes: no room; RaiseWritable follows
   // when there is. kBroken: nobody takes them any more.
-  virtual IoResult Write(std::string_view bytes) = 0;
+  virtual IoResult Send(std::string_view bytes) = 0;
   // The stream says that it has written its last. Detached does, too.
   virtual void ShutdownWrite() = 0;
   // The stream is gone.
@@ -37,11 +37,11 @@ class Channel {
 
  protected:
   Channel() = default;
-  // Tell the stream, if there still is one. Whoever waits goes on later in the loop's tick; Read
-  // and Write may be called from within.
+  // Tell the stream, if there still is one. Whoever waits goes on later in the loop's tick; Receive
+  // and Send may be called from within.
   void RaiseReadable();
   void RaiseWritable();
-  // The other side is gone: Read and Write say kBroken from now on.
+  // The other side is gone: Receive and Send say kBroken from now on.
   void RaiseHangup();
 
  private:
