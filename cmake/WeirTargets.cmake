@@ -69,6 +69,31 @@ function(weir_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
 endfunction()
 
+# What protoc makes of a file, for tests, fuzz targets and rivals only: the product has codecs of its own.
+# GRPC: with the service's classes for grpc++.
+function(weir_proto_library name file)
+  cmake_parse_arguments(ARG "GRPC" "" "" ${ARGN})
+  find_package(Protobuf REQUIRED)
+  get_filename_component(stem ${file} NAME_WE)
+  get_filename_component(folder ${file} DIRECTORY)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(made ${out}/${stem}.pb.cc)
+  set(plugin "")
+  if(ARG_GRPC)
+    find_program(WEIR_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+    list(APPEND made ${out}/${stem}.grpc.pb.cc)
+    set(plugin --grpc_out=${out} --plugin=protoc-gen-grpc=${WEIR_GRPC_CPP_PLUGIN})
+  endif()
+  file(MAKE_DIRECTORY ${out})
+  add_custom_command(
+    OUTPUT ${made} ${out}/${stem}.pb.h
+    COMMAND protobuf::protoc --cpp_out=${out} ${plugin} -I${folder} ${file}
+    DEPENDS ${file} VERBATIM)
+  add_library(${name} STATIC ${made})
+  target_include_directories(${name} SYSTEM PUBLIC ${out})
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf)
+endfunction()
+
 function(weir_bench name)
   if(NOT WEIR_BUILD_BENCH)
     return()

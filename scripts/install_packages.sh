@@ -38,11 +38,11 @@ packages_for() {
       echo g++ make cmake ninja-build ccache pkg-config python3 curl ca-certificates tzdata bsdextrautils
       boost_packages
       echo libssl-dev libyaml-cpp-dev libsimdjson-dev libspdlog-dev libfmt-dev libcli11-dev
-      echo libhowardhinnant-date-dev libnghttp2-dev libprotobuf-dev protobuf-compiler
+      echo libhowardhinnant-date-dev libnghttp2-dev
       ;;
     test)
       packages_for build
-      echo libgtest-dev libgmock-dev librapidcheck-dev libhttp-parser-dev clang-19 libclang-rt-19-dev openssl git
+      echo libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev librapidcheck-dev libhttp-parser-dev clang-19 libclang-rt-19-dev openssl git
       have node && have npm || echo nodejs npm
       have go || echo golang-go
       python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || echo python3-venv
@@ -53,6 +53,7 @@ packages_for() {
     bench)
       packages_for build
       echo libbenchmark-dev nginx-light haproxy wrk redis-server redis-tools
+      echo nghttp2-client libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler
       ;;
     lint)
       packages_for test

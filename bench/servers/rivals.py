@@ -151,6 +151,24 @@ def weir_resp(binary, folder, socket=False):
     return server
 
 
+def weir_grpc(binary, folder, limits):
+    """One loop with the gRPC door."""
+    port = free_port()
+    config = {
+        "listen": {"grpc": f"127.0.0.1:{port}"},
+        "threads": 1,
+        "timeouts": {"drain_delay": "0s", "drain": "1s"},
+        "limits": limits,
+    }
+    path = _write(folder, "weir.yaml", json.dumps(config))
+    return Server("weir", [binary, "serve", "--config", path, "--log-level", "warn"], port, SERVER_CORE, folder)
+
+
+def grpc_callbacks(binary, folder):
+    port = free_port()
+    return Server("grpc++", [Path(binary).parent / "bin" / "rls_rival", port], port, SERVER_CORE, folder)
+
+
 def redis(folder):
     port = free_port()
     command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures weir beside nginx, haproxy and plain clients of redis in one run, and writes RESULTS/servers_GROUP.json.
 
-    bench/servers/run.py BINARY RESULTS [decision_api|forward_auth|gateway|streams|flood|store|resp ...]
+    bench/servers/run.py BINARY RESULTS [decision_api|forward_auth|gateway|streams|flood|store|resp|rls ...]
 
 The server has core 0, the load (and the upstream of proxies) core 1. What is compared is the CPU time of the serving
 process, user and system from /proc/PID/stat, divided by the requests: load generators saturate first, so requests per
@@ -22,6 +22,7 @@ from pathlib import Path
 import rivals
 from processes import free_port, on_load_core, sampled
 from resp_bench import resp
+from rls_bench import rls
 from store_bench import store
 
 HERE = Path(__file__).parent
@@ -251,6 +252,7 @@ GROUPS = {
     "flood": flood,
     "store": store,
     "resp": resp,
+    "rls": rls,
 }
 
 

@@ -125,7 +125,8 @@ struct LimitState {
   int64_t quota = 0;
 };
 
-struct Decision;  // decision.h
+struct Decision;        // decision.h
+struct DescriptorCall;  // descriptors.h
 class Worker;
 struct EndDecision {
   Worker* worker;
@@ -166,11 +167,20 @@ class Worker {
   Result<const Verdict*> DecideAdHoc(const AdHocRule& rule, int64_t cost,
                                      const DecideOptions& options, core::Now now);
 
+  // Decides a call by descriptors: all of its descriptors, all or nothing. If any is over its limit
+  // nothing is charged, and Verdict::descriptors says of each what its own limits say.
+  // Reservations are not made; `options.missing` and `client` have no meaning. Neither blocks nor
+  // allocates in the steady state. kInvalidArgument: no domain, no descriptors or entries, too many
+  // of them, hits or a rate out of range, or one counter under two rates; nothing is charged.
+  Result<const Verdict*> DecideDescriptors(const DescriptorCall& call, const DecideOptions& options,
+                                           core::Now now);
+
   // The same in two steps. Begin reads the call, whose views may go afterwards; Finish asks the
   // shared store and answers as Decide does. The verdict lives as long as the decision.
   DecisionPtr Begin(const policy::Attributes& call, const Costs& costs,
                     const DecideOptions& options);
   Result<DecisionPtr> BeginAdHoc(const AdHocRule& rule, int64_t cost, const DecideOptions& options);
+  Result<DecisionPtr> BeginDescriptors(const DescriptorCall& call, const DecideOptions& options);
   Task<Result<const Verdict*>> Finish(Decision& decision, core::Now now);
   // Finishes without waiting where the shared store can: out of a lease, or by what is known to be
   // denied. Nothing: ask Finish, as if this had not been called. Allocates nothing in the steady

@@ -66,6 +66,17 @@ struct ReservationId {
 std::array<char, 32> ToText(ReservationId id);
 std::optional<ReservationId> ParseReservationId(std::string_view text);
 
+// What the limits of one descriptor say of the call, whatever the others say.
+struct DescriptorStatus {
+  bool allowed = true;
+  // A limit without end applies (`rate: unlimited`), and none that counts and is enforced.
+  bool unlimited = false;
+  // The denying limit with the longest wait, else the one with the least remaining share. Null: no
+  // enforced limit applies. Shadow limits never bind. `spec` has the rate in force; name is empty
+  // for a rate that came with the call and found no limit.
+  const LimitVerdict* binding = nullptr;
+};
+
 struct Verdict {
   bool allowed = true;
   Source source = Source::kMemory;       // Of the binding limit.
@@ -77,6 +88,8 @@ struct Verdict {
   // helps.
   int64_t retry_after_ns = 0;
   std::optional<ReservationId> reservation;  // When one was asked for and the call is allowed.
+  // Of a call by descriptors: one for each, in their order.
+  std::span<const DescriptorStatus> descriptors;
 };
 
 }  // namespace weir::decide

@@ -65,6 +65,9 @@ struct DoorConfig {
   // Required when set, as `Authorization: Bearer TOKEN`, or by AUTH at the resp door. api, admin
   // and resp only.
   Secret token;
+  // grpc only: a connection is told to go (GOAWAY) at this age, so that clients spread over servers
+  // that came later. Zero: never.
+  std::chrono::nanoseconds max_connection_age{0};
   friend bool operator==(const DoorConfig&, const DoorConfig&) = default;
 };
 
@@ -75,6 +78,7 @@ struct ListenConfig {
   std::optional<DoorConfig> admin;
   std::optional<DoorConfig> ops;
   std::optional<DoorConfig> resp;
+  std::optional<DoorConfig> grpc;  // Envoy's rate limit service.
   friend bool operator==(const ListenConfig&, const ListenConfig&) = default;
 };
 

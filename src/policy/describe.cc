@@ -135,11 +135,13 @@ void DescribeDoor(std::string_view name, const std::optional<DoorConfig>& door, 
   out += fmt::format("  {}: {}", name, door->address);
   if (door->tls) out += door->tls->client_ca.empty() ? ", TLS" : ", TLS with client certificates";
   if (!door->token.empty()) out += ", token required";
+  if (door->max_connection_age.count() > 0)
+    out += ", connections up to " + DurationText(door->max_connection_age);
   out += "\n";
 }
 
 void DescribeListen(const ListenConfig& listen, std::string& out) {
-  if (!listen.gateway && !listen.api && !listen.admin && !listen.ops && !listen.resp) {
+  if (listen == ListenConfig()) {
     out += "doors: none; `weir serve` needs one, as in `listen: {api: 127.0.0.1:8081}`\n";
     return;
   }
@@ -149,6 +151,7 @@ void DescribeListen(const ListenConfig& listen, std::string& out) {
   DescribeDoor("admin", listen.admin, out);
   DescribeDoor("ops", listen.ops, out);
   DescribeDoor("resp", listen.resp, out);
+  DescribeDoor("grpc", listen.grpc, out);
 }
 
 void DescribeIdentity(const IdentityConfig& identity, std::string& out) {

@@ -27,17 +27,16 @@ json::value Door(const std::optional<DoorConfig>& door) {
     out["tls"] = std::move(tls);
   }
   if (!door->token.empty()) out["token"] = Text(door->token);
+  if (door->max_connection_age.count() > 0)
+    out["max_connection_age"] = Text(door->max_connection_age);
   return out;
 }
 
 json::object Listen(const ListenConfig& listen) {
   json::object out;
   const std::pair<std::string_view, const std::optional<DoorConfig>&> doors[] = {
-      {"gateway", listen.gateway},
-      {"api", listen.api},
-      {"admin", listen.admin},
-      {"ops", listen.ops},
-      {"resp", listen.resp}};
+      {"gateway", listen.gateway}, {"api", listen.api},   {"admin", listen.admin},
+      {"ops", listen.ops},         {"resp", listen.resp}, {"grpc", listen.grpc}};
   for (const auto& [name, door] : doors) {
     if (door) out[json::string_view(name.data(), name.size())] = Door(door);
   }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMaxUnixPath = 107;  // sockaddr_un of Linux, without the NUL.
 constexpr std::string_view kUnix = "unix:";
+constexpr std::chrono::hours kMaxConnectionAge{24 * 365};
 
 struct HostPort {
   std::string host;
@@ -66,17 +67,38 @@ std::optional<TlsConfig> ReadTls(YamlReader& reader, const YamlNode& node,
   return tls;
 }
 
+// What a door has besides its address and TLS.
+enum class Extra : uint8_t { kNone, kToken, kConnectionAge };
+
+MapReader DoorMap(YamlReader& reader, const YamlNode& node, const std::string& what, Extra extra) {
+  switch (extra) {
+    case Extra::kToken:
+      return {reader, node, what, {"address", "tls", "token"}};
+    case Extra::kConnectionAge:
+      return {reader, node, what, {"address", "tls", "max_connection_age"}};
+    case Extra::kNone:
+      break;
+  }
+  return {reader, node, what, {"address", "tls"}};
+}
+
 std::optional<DoorConfig> ReadDoor(YamlReader& reader, const YamlNode& node,
-                                   const std::string& what, bool takes_token) {
+                                   const std::string& what, Extra extra) {
   DoorConfig door;
   const YamlNode* address = &node;
+  const bool takes_token = extra == Extra::kToken;
   if (node.kind != YamlNode::Kind::kScalar) {
-    const MapReader map = takes_token ? MapReader(reader, node, what, {"address", "tls", "token"})
-                                      : MapReader(reader, node, what, {"address", "tls"});
+    const MapReader map = DoorMap(reader, node, what, extra);
     address = map.Require("address");
     if (const YamlNode* tls = map.Find("tls")) door.tls = ReadTls(reader, *tls, what + ".tls");
     if (const YamlNode* token = takes_token ? map.Find("token") : nullptr) {
       door.token = reader.ReadSecret(*token, what + ".token").value_or(Secret());
+    }
+    const bool ages = extra == Extra::kConnectionAge;
+    if (const YamlNode* age = ages ? map.Find("max_connection_age") : nullptr) {
+      door.max_connection_age =
+          reader.Duration(*age, what + ".max_connection_age", {}, kMaxConnectionAge)
+              .value_or(door.max_connection_age);
     }
   }
   if (address == nullptr) return std::nullopt;
@@ -100,24 +122,24 @@ std::optional<DoorConfig> ReadDoor(YamlReader& reader, const YamlNode& node,
 }  // namespace
 
 void ReadListen(YamlReader& reader, const YamlNode& node, ListenConfig& listen) {
-  const MapReader map(reader, node, "listen", {"gateway", "api", "admin", "ops", "resp"},
-                      {{"grpc", "the gRPC door comes with a later version"}});
+  const MapReader map(reader, node, "listen", {"gateway", "api", "admin", "ops", "resp", "grpc"});
   struct Door {
     std::string_view name;
     std::optional<DoorConfig>& config;
-    bool takes_token;
+    Extra extra;
   };
-  const Door doors[] = {{"gateway", listen.gateway, false},
-                        {"api", listen.api, true},
-                        {"admin", listen.admin, true},
-                        {"ops", listen.ops, false},
-                        {"resp", listen.resp, true}};
+  // Envoy has no token to show to the grpc door: who may come there is for the network or for
+  // client certificates to say, as it is at the gateway.
+  const Door doors[] = {
+      {"gateway", listen.gateway, Extra::kNone}, {"api", listen.api, Extra::kToken},
+      {"admin", listen.admin, Extra::kToken},    {"ops", listen.ops, Extra::kNone},
+      {"resp", listen.resp, Extra::kToken},      {"grpc", listen.grpc, Extra::kConnectionAge}};
   std::vector<std::pair<std::string, const YamlNode*>> taken;
   for (const Door& door : doors) {
     const YamlNode* value = map.Find(door.name);
     if (value == nullptr) continue;
     const std::string what = "listen." + std::string(door.name);
-    door.config = ReadDoor(reader, *value, what, door.takes_token);
+    door.config = ReadDoor(reader, *value, what, door.extra);
     if (!door.config || door.config->address.ends_with(":0")) continue;
     const auto other = std::ranges::find(taken, door.config->address,
                                          &std::pair<std::string, const YamlNode*>::first);

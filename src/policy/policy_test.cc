@@ -272,10 +272,21 @@ TEST(Policy, TheRedisStoreNeedsAnAddressAndASecret) {
   EXPECT_THAT(ToJson(*policy), Not(HasSubstr("pa55")));
 }
 
+TEST(Policy, TheGrpcDoorNeedsNoTokenAndMayEndOldConnections) {
+  const auto policy =
+      MustLoad("listen:\n  grpc: {address: 0.0.0.0:8083, max_connection_age: 5m}\n");
+  ASSERT_TRUE(policy);
+  ASSERT_TRUE(policy->config().listen.grpc);
+  EXPECT_EQ(policy->config().listen.grpc->max_connection_age, std::chrono::minutes(5));
+  EXPECT_EQ(MustLoad("listen: {grpc: 127.0.0.1:0}")->config().listen.grpc->max_connection_age,
+            std::chrono::seconds(0));
+  EXPECT_THAT(ErrorsOf("listen:\n  grpc: {address: 127.0.0.1:8083, token: t}\n"),
+              ElementsAre(HasSubstr("test.yaml:2:36: unknown key `token` in listen.grpc")));
+  EXPECT_THAT(ErrorsOf("listen:\n  api: {address: 127.0.0.1:8083, max_connection_age: 1s}\n"),
+              ElementsAre(HasSubstr("unknown key `max_connection_age` in listen.api")));
+}
+
 TEST(Policy, WhatALaterVersionBringsIsRefused) {
-  EXPECT_THAT(ErrorsOf("listen:\n  grpc: {address: 127.0.0.1:8083, max_connection_age: 5m}\n"),
-              ElementsAre("test.yaml:2:3: `listen.grpc` is not there yet: the gRPC door comes with "
-                          "a later version; leave it out"));
   EXPECT_THAT(LimitErrors("rate: 1/s, overrides: [{when: {plan: gold}, rate: 2/s}]"),
               ElementsAre("test.yaml:2:44: limit `a`: overrides[0]: when: `plan` is not there yet: "
                           "a later version brings plans"));

@@ -17,6 +17,8 @@ void CompareDoor(std::string_view name, const std::optional<DoorConfig>& running
     line += "the address changed from " + running->address + " to " + next->address;
   } else if (running->tls != next->tls) {
     line += "the TLS files changed";
+  } else if (running->max_connection_age != next->max_connection_age) {
+    line += "max_connection_age changed";
   } else {
     line += "the token changed";
   }
@@ -29,6 +31,7 @@ void CompareServer(const Config& running, const Config& next, std::vector<std::s
   CompareDoor("admin", running.listen.admin, next.listen.admin, out);
   CompareDoor("ops", running.listen.ops, next.listen.ops, out);
   CompareDoor("resp", running.listen.resp, next.listen.resp, out);
+  CompareDoor("grpc", running.listen.grpc, next.listen.grpc, out);
   if (running.threads != next.threads) {
     out.push_back("threads: changed from " + std::to_string(running.threads) + " to " +
                   std::to_string(next.threads));

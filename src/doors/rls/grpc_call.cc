@@ -1,0 +1,147 @@
+#include "doors/rls/grpc_call.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weir::doors::rls {
+namespace {
+
+using http2::Header;
+
+constexpr std::string_view kContentType = "application/grpc";
+
+struct NamedMethod {
+  std::string_view path;
+  GrpcMethod method;
+};
+constexpr std::array kMethods = {
+    NamedMethod{"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+                GrpcMethod::kShouldRateLimit},
+    NamedMethod{"/grpc.health.v1.Health/Check", GrpcMethod::kHealthCheck},
+};
+
+GrpcMethod MethodOf(std::string_view path) {
+  for (const NamedMethod& named : kMethods) {
+    if (named.path == path) return named.method;
+  }
+  return GrpcMethod::kUnknown;
+}
+
+// application/grpc, application/grpc+proto, application/grpc;… (not application/grpc-web)
+bool IsGrpc(std::string_view content_type) {
+  if (!content_type.starts_with(kContentType)) return false;
+  const std::string_view rest = content_type.substr(kContentType.size());
+  return rest.empty() || rest.front() == ';' || rest == "+proto";
+}
+
+}  // namespace
+
+void GrpcCall::Begin(int32_t stream_id) {
+  stream_id_ = stream_id;
+  method_ = GrpcMethod::kUnknown;
+  is_post_ = is_grpc_ = is_compressed_ = has_malformed_timeout_ = false;
+  answered_ = held_ = ended_ = false;
+  timeout_ns_ = INT64_MAX;
+  reader_.Clear();
+  body_.Clear();
+  body_.Commit(0);
+  body_.Prepare(grpc::kPrefixBytes);
+  body_.Commit(grpc::kPrefixBytes);
+}
+
+void GrpcCall::OnHeader(std::string_view name, std::string_view value) {
+  if (name == ":path") {
+    method_ = MethodOf(value);
+  } else if (name == ":method") {
+    is_post_ = value == "POST";
+  } else if (name == "content-type") {
+    is_grpc_ = IsGrpc(value);
+  } else if (name == "grpc-encoding") {
+    is_compressed_ = value != "identity";
+  } else if (name == "grpc-timeout") {
+    const std::optional<int64_t> timeout = grpc::ParseTimeout(value);
+    has_malformed_timeout_ = !timeout;
+    timeout_ns_ = timeout.value_or(INT64_MAX);
+  }
+}
+
+void GrpcCall::OnHead(bool ends, bool too_large) {
+  if (answered_) return;
+  if (too_large) return Refuse("431");
+  if (!is_post_) return Refuse("405");
+  if (!is_grpc_) return Refuse("415");
+  if (method_ == GrpcMethod::kUnknown)
+    return Fail(grpc::Status::kUnimplemented,
+                "no such method; this server has "
+                "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit and "
+                "grpc.health.v1.Health/Check");
+  if (is_compressed_)
+    return Fail(grpc::Status::kUnimplemented, "grpc-encoding: only identity is supported");
+  if (has_malformed_timeout_)
+    return Fail(grpc::Status::kInvalidArgument,
+                "grpc-timeout: must be 1 to 8 digits and one of H, M, S, m, u, n");
+  if (ends) OnEnd();
+}
+
+void GrpcCall::OnData(std::string_view bytes) {
+  owner_.session().Consume(stream_id_, bytes.size());
+  if (answered_) return;
+  const grpc::Status status = reader_.Feed(bytes);
+  if (status != grpc::Status::kOk) Fail(status, reader_.fault());
+}
+
+void GrpcCall::OnEnd() {
+  if (answered_) return;
+  const grpc::Status status = reader_.Finish();
+  if (status != grpc::Status::kOk) return Fail(status, reader_.fault());
+  owner_.OnMessage(*this);
+}
+
+void GrpcCall::OnClosed(uint32_t) {
+  ended_ = true;
+  owner_.OnEnded(*this);
+}
+
+void GrpcCall::Succeed() {
+  if (answered_ || ended_) return;
+  answered_ = true;
+  char prefix[grpc::kPrefixBytes];
+  grpc::WritePrefix(body_.size() - grpc::kPrefixBytes, prefix);
+  std::copy_n(prefix, grpc::kPrefixBytes, body_.data());
+  static constexpr std::array kHead = {Header{":status", "200", true},
+                                       Header{"content-type", kContentType, true}};
+  owner_.session().Respond(stream_id_, kHead, http2::Body::kFollows);
+}
+
+void GrpcCall::Fail(grpc::Status status, std::string_view message) {
+  if (answered_ || ended_) return;
+  answered_ = true;
+  status_message_.Clear();
+  grpc::AppendEncodedMessage(message, status_message_);
+  // Head and trailers in one: nothing came between.
+  const std::array head = {Header{":status", "200", true},
+                           Header{"content-type", kContentType, true},
+                           Header{"grpc-status", grpc::StatusText(status), true},
+                           Header{"grpc-message", status_message_.View()},
+                           Header{"grpc-accept-encoding", "identity", true}};
+  const size_t fields = status == grpc::Status::kUnimplemented ? head.size() : head.size() - 1;
+  owner_.session().Respond(stream_id_, std::span(head).first(fields), http2::Body::kNone);
+}
+
+void GrpcCall::Refuse(std::string_view status) {
+  answered_ = true;
+  const std::array head = {Header{":status", status, true}};
+  owner_.session().Respond(stream_id_, head, http2::Body::kNone);
+}
+
+http2::Piece GrpcCall::Read(std::span<char> room) {
+  const size_t bytes = std::min(room.size(), body_.size());
+  std::copy_n(body_.data(), bytes, room.data());
+  body_.Consume(bytes);
+  if (!body_.empty()) return {.bytes = bytes, .then = http2::Piece::Then::kMore};
+  static constexpr std::array kTrailers = {Header{"grpc-status", "0", true}};
+  owner_.session().SendTrailers(stream_id_, kTrailers);
+  return {.bytes = bytes, .then = http2::Piece::Then::kTrailers};
+}
+
+}  // namespace weir::doors::rls
