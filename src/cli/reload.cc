@@ -6,11 +6,8 @@
 
 namespace weir::cli {
 
-Reloader::Reloader(decide::Engine& engine, Logger& logger, std::string path, OnReloaded on_reloaded)
-    : engine_(engine),
-      logger_(logger),
-      path_(std::move(path)),
-      on_reloaded_(std::move(on_reloaded)) {}
+Reloader::Reloader(decide::Engine& engine, Logger& logger, std::string path, Prepare prepare)
+    : engine_(engine), logger_(logger), path_(std::move(path)), prepare_(std::move(prepare)) {}
 
 Result<policy::ReloadPlan> Reloader::Swap() {
   policy::Policy::LoadResult loaded = LoadPolicy(path_);
@@ -22,8 +19,10 @@ Result<policy::ReloadPlan> Reloader::Swap() {
     }
     return InvalidArgument(std::move(faults));
   }
+  Result<Apply> apply = prepare_(**loaded);
+  if (!apply) return std::unexpected(apply.error());
   Result<policy::ReloadPlan> plan = engine_.Reload(*loaded);
-  if (plan && on_reloaded_) on_reloaded_(**loaded);
+  if (plan) (*apply)();
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <ostream>
 #include <thread>
@@ -11,7 +12,6 @@
 
 #include "cli/commands.h"
 #include "cli/descriptor_limit.h"
-#include "cli/listen_endpoint.h"
 #include "cli/store_options.h"
 
 namespace weir::cli {
@@ -48,10 +48,6 @@ std::array<metrics::Counter, metrics::kDoorCount> RegisterRefused(metrics::Regis
     counters[i] = registry.CounterOf(family, {metrics::DoorName(static_cast<metrics::Door>(i))});
   }
   return counters;
-}
-
-Error Prefixed(std::string_view door, const Error& error) {
-  return {error.code, "listen." + std::string(door) + ": " + error.message};
 }
 
 }  // namespace
@@ -109,10 +105,8 @@ Result<void> Server::Start() {
   bound_ = std::make_unique<ConnectionBound>(ConnectionsToHold(config, *logger_));
   resolver_ = std::make_unique<net::Resolver>();
   reloader_ = std::make_unique<Reloader>(
-      *engine_, *logger_, options_.config_path, [this](const policy::Policy& policy) {
-        bound_->SetMost(ConnectionsToHold(policy.config(), *logger_));
-        TellShards();
-      });
+      *engine_, *logger_, options_.config_path,
+      [this](const policy::Policy& next) { return PrepareReload(next.config()); });
   state_.reload = [this] {
     Result<policy::ReloadPlan> plan = reloader_->Reload("admin");
     if (plan) shards_.front()->loop().Post([this] { WatchFiles(); });
@@ -136,59 +130,35 @@ Result<void> Server::Start() {
   return OpenDoors();
 }
 
-Result<std::vector<DoorPlan>> Server::PlanDoors() const {
-  const policy::ListenConfig& listen = options_.policy->config().listen;
-  const std::pair<metrics::Door, const std::optional<policy::DoorConfig>*> doors[] = {
-      {metrics::Door::kGateway, &listen.gateway}, {metrics::Door::kApi, &listen.api},
-      {metrics::Door::kAdmin, &listen.admin},     {metrics::Door::kOps, &listen.ops},
-      {metrics::Door::kResp, &listen.resp},
-  };
-  std::vector<DoorPlan> plans;
-  for (const auto& [door, config] : doors) {
-    if (!config->has_value()) continue;
-    const std::string_view name = metrics::DoorName(door);
-    Result<net::Endpoint> endpoint = ListenEndpoint((*config)->address);
-    if (!endpoint) return std::unexpected(Prefixed(name, endpoint.error()));
-    DoorPlan plan{.door = door, .endpoint = *endpoint};
-    if (const std::optional<policy::TlsConfig>& tls = (*config)->tls; tls.has_value()) {
-      net::TlsContext::ServerOptions options{.cert_file = tls->cert,
-                                             .key_file = tls->key,
-                                             .client_ca_file = tls->client_ca,
-                                             .alpn = {}};
-      if (door != metrics::Door::kResp) options.alpn = {"http/1.1"};
-      Result<std::unique_ptr<net::TlsContext>> context = net::TlsContext::Server(options);
-      if (!context) return std::unexpected(Prefixed(name, context.error()));
-      plan.tls = std::move(*context);
-    }
-    plans.push_back(std::move(plan));
-  }
-  if (plans.empty()) {
-    return MakeError(
-        ErrorCode::kInvalidArgument,
-        "nothing to listen on: name a door under `listen`, as in `listen: {api: 127.0.0.1:8081}`");
-  }
-  return plans;
-}
-
 Result<void> Server::OpenDoors() {
-  Result<std::vector<DoorPlan>> plans = PlanDoors();
+  Result<std::vector<DoorPlan>> plans = PlanDoors(options_.policy->config().listen);
   if (!plans) return std::unexpected(plans.error());
   for (const DoorPlan& plan : *plans) {
     for (const auto& shard : shards_) {
       const Shard* const first = shard == shards_.front() ? nullptr : shards_.front().get();
       if (auto listening = shard->Listen(plan, first); !listening) {
-        return std::unexpected(Prefixed(metrics::DoorName(plan.door), listening.error()));
+        return std::unexpected(Prefixed(plan.door, listening.error()));
       }
     }
   }
   return {};
 }
 
-// Each loop takes the policy over now rather than with its next call, and gives back what it holds
-// under the one before.
-void Server::TellShards() {
-  for (const auto& shard : shards_)
-    shard->loop().Post([shard = shard.get()] { shard->worker().policy(); });
+// Certificates are read again with every reload: the files may have new content under old names.
+Result<Reloader::Apply> Server::PrepareReload(const policy::Config& next) {
+  Result<std::vector<DoorPlan>> plans = PlanDoors(next.listen);
+  if (!plans) return std::unexpected(plans.error());
+  return [this, &next, plans = std::move(*plans)] {
+    bound_->SetMost(ConnectionsToHold(next, *logger_));
+    for (const auto& shard : shards_) {
+      shard->loop().Post([shard = shard.get(), plans] {
+        // Now rather than with the loop's next call, which also gives back what it holds under the
+        // policy before.
+        shard->worker().policy();
+        shard->UseCertificates(plans);
+      });
+    }
+  };
 }
 
 void Server::Reload(const char* why) {
@@ -202,9 +172,11 @@ void Server::WatchFiles() {
     watch_.reset();
     return;
   }
-  if (watch_ != nullptr) return watch_->SetFiles(policy->files());
+  std::vector<std::string> files(policy->files().begin(), policy->files().end());
+  std::ranges::move(CertificateFiles(policy->config().listen), std::back_inserter(files));
+  if (watch_ != nullptr) return watch_->SetFiles(files);
   Result<std::unique_ptr<FileWatch>> watch =
-      FileWatch::Open(shards_.front()->loop(), policy->files(), [this] { Reload("file change"); });
+      FileWatch::Open(shards_.front()->loop(), files, [this] { Reload("file change"); });
   if (watch) {
     watch_ = std::move(*watch);
   } else {

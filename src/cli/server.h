@@ -51,11 +51,10 @@ class Server {
   explicit Server(ServerOptions options);
   Result<void> Start();
   Result<void> OpenDoors();
-  Result<std::vector<DoorPlan>> PlanDoors() const;
   void WatchFiles();
   void OnSignal(int number);
   void Reload(const char* why);
-  void TellShards();
+  Result<Reloader::Apply> PrepareReload(const policy::Config& next);
 
   const ServerOptions options_;
   SystemClock clock_;

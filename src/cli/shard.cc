@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "net/http_version.h"
+
 namespace weir::cli {
 namespace {
 
@@ -92,6 +94,24 @@ void Shard::Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream) {
   loop_->Spawn(Serve(plan.door, plan.tls, std::move(stream)));
 }
 
+void Shard::UseCertificates(std::span<const DoorPlan> plans) {
+  for (const DoorPlan& plan : plans) {
+    for (const auto& open : listeners_) {
+      if (open->plan.door == plan.door) open->plan.tls = plan.tls;
+    }
+  }
+}
+
+void Shard::BeginDrain() {
+  drain_.draining = true;
+  http2_.BeginDrain();
+}
+
+void Shard::CloseIdle() {
+  gateway_->CloseIdle();
+  http2_.CloseIdle();
+}
+
 void Shard::CloseListeners() {
   doors_closed_.draining = true;
   listeners_.clear();
@@ -108,16 +128,31 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
         co_await stream->StartTlsServer(*tls, loop_->now_ns() + kHandshakeNs);
     ready = started.has_value();
   }
-  if (ready && door == metrics::Door::kGateway) {
-    co_await gateway_->Serve(std::move(stream));
-  } else if (ready && door == metrics::Door::kResp) {
+  if (ready && door == metrics::Door::kResp) {
     co_await doors::resp::ServeResp(std::move(stream), services_->resp(), RespOptions(),
                                     doors_closed_);
   } else if (ready) {
-    co_await net::ServeHttp(std::move(stream), services_->For(door), HttpOptions(), drain_);
+    co_await ServeHttp(door, std::move(stream));
   }
   metrics.OnConnection(index_, door, -1);
   options_.bound->GiveBack();
+}
+
+Task<void> Shard::ServeHttp(metrics::Door door, std::unique_ptr<net::Stream> stream) {
+  const net::Http2Options options = Http2Options();
+  const net::HttpVersion version =
+      co_await net::DetectHttpVersion(*stream, options.idle_timeout_ns, options.header_timeout_ns);
+  if (version == net::HttpVersion::kOne) co_await ServeCalls(door, std::move(stream));
+  if (version != net::HttpVersion::kTwo) co_return;
+  net::ServeCall serve = [this, door](std::unique_ptr<net::Stream> call) {
+    return ServeCalls(door, std::move(call));
+  };
+  co_await net::ServeHttp2(std::move(stream), std::move(serve), options, http2_);
+}
+
+Task<void> Shard::ServeCalls(metrics::Door door, std::unique_ptr<net::Stream> stream) {
+  if (door == metrics::Door::kGateway) return gateway_->Serve(std::move(stream));
+  return net::ServeHttp(std::move(stream), services_->For(door), HttpOptions(), drain_);
 }
 
 void Shard::GiveBackLeases() { loop_->Spawn(GiveBack()); }
@@ -141,6 +176,20 @@ net::HttpServiceOptions Shard::HttpOptions() {
   net::HttpServiceOptions options;
   options.head.bytes_max = static_cast<size_t>(config.bounds.header_bytes);
   options.body_bytes_max = kDoorBodyBytes;
+  options.header_timeout_ns = config.timeouts.header.count();
+  options.idle_timeout_ns = config.timeouts.idle.count();
+  options.write_timeout_ns = config.timeouts.write.count();
+  return options;
+}
+
+net::Http2Options Shard::Http2Options() {
+  const policy::Config& config = worker_->policy().config();
+  net::Http2Options options;
+  options.limits.header_list_bytes_max = static_cast<size_t>(config.bounds.header_bytes);
+  // A call that takes none of its body must not keep those beside it from theirs.
+  options.limits.connection_window_bytes =
+      options.limits.stream_window_bytes *
+      static_cast<int32_t>(options.limits.concurrent_streams_max);
   options.header_timeout_ns = config.timeouts.header.count();
   options.idle_timeout_ns = config.timeouts.idle.count();
   options.write_timeout_ns = config.timeouts.write.count();

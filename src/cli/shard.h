@@ -16,12 +16,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/connection_bound.h"
+#include "cli/door_plan.h"
 #include "cli/door_services.h"
 #include "decide/engine.h"
 #include "doors/resp/serve_resp.h"
@@ -31,18 +33,11 @@
 #include "net/http_service.h"
 #include "net/listener.h"
 #include "net/resolver.h"
-#include "net/tls.h"
+#include "net/serve_http2.h"
 #include "shared_store/redis_store.h"
 #include "weir/result.h"
 
 namespace weir::cli {
-
-// A door to open: where, and with which certificate.
-struct DoorPlan {
-  metrics::Door door = metrics::Door::kGateway;
-  net::Endpoint endpoint;
-  std::shared_ptr<const net::TlsContext> tls;  // Null: plain.
-};
 
 struct ShardOptions {
   const Clock* clock = nullptr;
@@ -65,6 +60,8 @@ class Shard {
   // Opens a listener for the door; on what `first` listens on when it is not null. kUnavailable
   // names the address.
   Result<void> Listen(const DoorPlan& plan, const Shard* first);
+  // New connections of the open doors begin TLS with the certificates of these.
+  void UseCertificates(std::span<const DoorPlan> plans);
   // The address of an open door, with its real port; null when it is not open here.
   const net::Endpoint* EndpointOf(metrics::Door door) const;
 
@@ -73,16 +70,16 @@ class Shard {
 
   // The drain's steps, in order: answers say that connections close; nothing more is accepted;
   // connections that wait for a request are closed.
-  void BeginDrain() { drain_.draining = true; }
+  void BeginDrain();
   void CloseListeners();
-  void CloseIdle() { gateway_->CloseIdle(); }
+  void CloseIdle();
   // Gives back to a shared store what this loop holds of it; has_given_back() when that is done,
   // which takes at most RedisStore::kGiveBackNs. has_given_back: any thread.
   void GiveBackLeases();
   bool has_given_back() const { return has_given_back_.load(std::memory_order_relaxed); }
   // Calls under way: at the gateway, and at the other doors those that wait for the shared store.
-  // (Without one they answer within the tick.)
-  int calls() const { return gateway_->calls() + drain_.waiting; }
+  // (Without one they answer within the tick.) And answers of HTTP/2 that wait for their clients.
+  int calls() const { return gateway_->calls() + drain_.waiting + http2_.unsent(); }
   // How many calls there were when ReportCalls ran last. Any thread.
   void ReportCalls() { reported_calls_.store(calls(), std::memory_order_relaxed); }
   int reported_calls() const { return reported_calls_.load(std::memory_order_relaxed); }
@@ -97,8 +94,12 @@ class Shard {
   void Accept(const DoorPlan& plan, std::unique_ptr<net::Stream> stream);
   Task<void> Serve(metrics::Door door, std::shared_ptr<const net::TlsContext> tls,
                    std::unique_ptr<net::Stream> stream);
+  Task<void> ServeHttp(metrics::Door door, std::unique_ptr<net::Stream> stream);
+  // The calls of one connection of HTTP/1.1, or of one stream of HTTP/2.
+  Task<void> ServeCalls(metrics::Door door, std::unique_ptr<net::Stream> stream);
   Task<void> GiveBack();
   net::HttpServiceOptions HttpOptions();
+  net::Http2Options Http2Options();
   doors::resp::RespOptions RespOptions();
 
   const ShardOptions options_;
@@ -107,6 +108,7 @@ class Shard {
   // For the resp door, which cannot announce that a connection closes: it answers as usual for as
   // long as new connections are accepted.
   net::DrainFlag doors_closed_;
+  net::Http2Connections http2_;
   std::atomic<int> reported_calls_{0};
   std::atomic<bool> has_given_back_{false};
   WarningGate store_notices_;

@@ -127,14 +127,12 @@ void LoopState::Register(OpenConnection& connection) {
   if (connections_ != nullptr) connections_->previous = &connection;
   connections_ = &connection;
   ++connections_count_;
-  metrics_.OnConnection(shard_, metrics::Door::kGateway, 1);
 }
 
 void LoopState::Unregister(OpenConnection& connection) {
   (connection.previous != nullptr ? connection.previous->next : connections_) = connection.next;
   if (connection.next != nullptr) connection.next->previous = connection.previous;
   --connections_count_;
-  metrics_.OnConnection(shard_, metrics::Door::kGateway, -1);
 }
 
 void LoopState::CloseIdle() {

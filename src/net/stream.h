@@ -1,5 +1,5 @@
-// Stream: a connected byte stream (TCP, unix socket, TLS over either) with awaitable reads and
-// writes.
+// Stream: a connected byte stream (TCP, unix socket, TLS over either, or a Channel in memory) with
+// awaitable reads and writes.
 //
 // The one place where bytes meet the kernel: codecs, doors and the gateway see only this.
 // Edge-triggered: a read that comes up short is known to have drained the socket, so a request
@@ -35,6 +35,7 @@ struct ssl_st;
 
 namespace weir::net {
 
+class Channel;
 class TlsContext;
 
 enum class IoStatus : uint8_t {
@@ -58,19 +59,26 @@ class Stream final : private FdWatcher {
   // Takes `fd` (connected, non-blocking). kUnavailable when the loop cannot watch it (the fd is
   // closed then).
   static Result<std::unique_ptr<Stream>> Adopt(EventLoop& loop, int fd, const Endpoint& peer);
+  // Bytes that come and go through `channel`. `is_tls`: whether they crossed the network in TLS.
+  static std::unique_ptr<Stream> OverChannel(EventLoop& loop, std::shared_ptr<Channel> channel,
+                                             const Endpoint& peer, bool is_tls);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   class ReadOp;
   class WriteOp;
-  class HandshakeOp;
 
   // Reads at least one byte. `buffer` must have room for one and must outlive the wait.
   ReadOp Read(std::span<char> buffer);
   // Waits until a Read would not have to (bytes or an end are there), so that a quiet connection
   // need hold no buffer. Ends as Read does, with no bytes.
   ReadOp WaitReadable();
+  // What can be read without waiting, up to the buffer's size, left where it is. 0 bytes when
+  // nothing is there, or an end. REQUIRES: a socket without TLS.
+  size_t Peek(std::span<char> buffer) const;
+  // As WaitReadable, for more than Peek has shown. REQUIRES: !peer_hung_up().
+  ReadOp WaitForMore();
   // Writes all of the pieces, in one system call when the kernel takes them. The bytes must outlive
   // the wait.
   WriteOp Write(std::string_view first, std::string_view second = {}, std::string_view third = {});
@@ -100,33 +108,48 @@ class Stream final : private FdWatcher {
   std::string_view tls_fault() const { return tls_fault_; }
   // The protocol agreed by ALPN, "" without.
   std::string_view alpn() const;
-  bool is_tls() const { return ssl_ != nullptr; }
+  bool is_tls() const { return is_tls_; }
 
   const Endpoint& peer() const { return peer_; }
   EventLoop& loop() const { return loop_; }
-  int fd() const { return fd_; }
   // True when the peer has neither sent bytes nor closed, up to the beginning of the loop's tick:
   // fit to carry a new request. No system call, unless the last read left the question open.
   bool IsQuiet() const;
 
  private:
+  friend class Channel;
   friend class EventLoop;
+  class HandshakeOp;
   enum class Attempt : uint8_t { kDone, kWantRead, kWantWrite };
+  enum class Carrier : uint8_t { kSocket, kTls, kChannel };
 
   Stream(EventLoop& loop, int fd, const Endpoint& peer);
   void Note(uint32_t events) override;
   void OnEvents(uint32_t events) override;
   void Sweep(int64_t now_ns);
   Attempt TryRead(ReadOp& op);
+  Attempt ReadSocket(ReadOp& op);
+  Attempt ReadTls(ReadOp& op);
+  Attempt ReadChannel(ReadOp& op);
+  bool HasDecrypted() const;
   Attempt TryWrite(WriteOp& op);
+  // The next of the op's pieces: kDone when some of it was taken, or the op has failed.
+  Attempt WriteSocket(WriteOp& op, size_t& sent);
+  Attempt WriteTls(WriteOp& op, size_t& sent);
+  Attempt WriteChannel(WriteOp& op, size_t& sent);
+  void BeginTls(const TlsContext& context);
   Attempt TryHandshake(HandshakeOp& op);
   Task<Result<void>> Handshake(std::string who, int64_t deadline_ns);
+  void ShutdownTls();
   void DropTls();
 
   EventLoop& loop_;
-  const int fd_;
+  const int fd_;  // -1 over a channel.
   Endpoint peer_;
+  Carrier carrier_ = Carrier::kSocket;
+  bool is_tls_ = false;
   ssl_st* ssl_ = nullptr;
+  std::shared_ptr<Channel> channel_;
   const char* tls_fault_ = "";
   ReadOp* reader_ = nullptr;
   WriteOp* writer_ = nullptr;
@@ -174,8 +197,27 @@ class [[nodiscard]] Stream::WriteOp {
   std::coroutine_handle<> caller_;
 };
 
+// A TLS handshake in progress, waiting for the socket.
+class [[nodiscard]] Stream::HandshakeOp {
+ public:
+  explicit HandshakeOp(Stream& stream) : stream_(stream) {}
+  bool await_ready();
+  void await_suspend(std::coroutine_handle<> caller);
+  IoStatus await_resume() const noexcept { return status_; }
+
+ private:
+  friend class Stream;
+  Stream& stream_;
+  IoStatus status_ = IoStatus::kOk;
+  std::coroutine_handle<> caller_;
+};
+
 inline Stream::ReadOp Stream::Read(std::span<char> buffer) { return {*this, buffer}; }
 inline Stream::ReadOp Stream::WaitReadable() { return {*this, {}}; }
+inline Stream::ReadOp Stream::WaitForMore() {
+  readable_ = false;  // More makes an edge.
+  return WaitReadable();
+}
 inline Stream::WriteOp Stream::Write(std::string_view first, std::string_view second,
                                      std::string_view third) {
   return {*this, first, second, third};

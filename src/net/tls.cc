@@ -1,17 +1,34 @@
 #include "net/tls.h"
 
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string_view>
 
 namespace weir::net {
 namespace {
 
+// Why the file cannot be read, "" when it can: of that OpenSSL says no more than "system lib".
+std::string WhyUnreadable(const std::string& file) {
+  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::strerror(errno);
+  char byte;
+  const std::string reason = read(fd, &byte, 1) < 0 ? std::strerror(errno) : "";
+  close(fd);
+  return reason;
+}
+
 std::unexpected<Error> Unusable(std::string_view what, const std::string& file) {
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  return InvalidArgument(std::string(what) + " " + file + ": " +
-                         (reason != nullptr ? reason : "cannot be used"));
+  std::string reason = WhyUnreadable(file);
+  if (reason.empty()) {
+    const char* const said = ERR_reason_error_string(ERR_peek_last_error());
+    reason = said != nullptr ? said : "cannot be used";
+  }
+  return InvalidArgument(std::string(what) + " " + file + ": " + reason);
 }
 
 // The protocols as ALPN sends them: each after a byte with its length (RFC 7301 section 3.1).
