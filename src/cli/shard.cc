@@ -105,11 +105,13 @@ void Shard::UseCertificates(std::span<const DoorPlan> plans) {
 void Shard::BeginDrain() {
   drain_.draining = true;
   http2_.BeginDrain();
+  grpc_.BeginDrain();
 }
 
 void Shard::CloseIdle() {
   gateway_->CloseIdle();
   http2_.CloseIdle();
+  grpc_.CloseIdle();
 }
 
 void Shard::CloseListeners() {
@@ -131,6 +133,9 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
   if (ready && door == metrics::Door::kResp) {
     co_await doors::resp::ServeResp(std::move(stream), services_->resp(), RespOptions(),
                                     doors_closed_);
+  } else if (ready && door == metrics::Door::kGrpc) {
+    co_await doors::rls::ServeGrpc(std::move(stream), services_->grpc(), GrpcOptions(), drain_,
+                                   grpc_);
   } else if (ready) {
     co_await ServeHttp(door, std::move(stream));
   }
@@ -168,6 +173,17 @@ doors::resp::RespOptions Shard::RespOptions() {
   options.command_timeout_ns = timeouts.header.count();
   options.idle_timeout_ns = timeouts.idle.count();
   options.write_timeout_ns = timeouts.write.count();
+  return options;
+}
+
+doors::rls::GrpcOptions Shard::GrpcOptions() {
+  const policy::Config& config = worker_->policy().config();
+  doors::rls::GrpcOptions options;
+  options.head_timeout_ns = config.timeouts.header.count();
+  options.idle_timeout_ns = config.timeouts.idle.count();
+  options.write_timeout_ns = config.timeouts.write.count();
+  if (config.listen.grpc)
+    options.max_connection_age_ns = config.listen.grpc->max_connection_age.count();
   return options;
 }
 
