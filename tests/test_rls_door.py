@@ -282,9 +282,9 @@ def test_a_call_whose_deadline_has_passed_is_given_up(ask, shared_store):
 
 
 def test_tls_asks_clients_for_certificates(ask, certificates):
-    tls = {"cert": str(certificates.cert), "key": str(certificates.key), "client_ca": str(certificates.cert)}
+    tls = {"cert": str(certificates.cert), "key": str(certificates.key), "client_ca": str(certificates.ca)}
     client = ask([THREE], listen={"grpc": {"address": "127.0.0.1:0", "tls": tls}})
-    root = certificates.cert.read_bytes()
+    root = certificates.ca.read_bytes()
     named = [("grpc.ssl_target_name_override", "localhost")]
     shown = grpc.ssl_channel_credentials(root, certificates.key.read_bytes(), certificates.cert.read_bytes())
     target = client.weir.addresses["grpc"]

@@ -105,7 +105,6 @@ void Shard::UseCertificates(std::span<const DoorPlan> plans) {
 void Shard::BeginDrain() {
   drain_.draining = true;
   http2_.BeginDrain();
-  grpc_.BeginDrain();
 }
 
 void Shard::CloseIdle() {
@@ -116,6 +115,7 @@ void Shard::CloseIdle() {
 
 void Shard::CloseListeners() {
   doors_closed_.draining = true;
+  grpc_.BeginDrain();
   listeners_.clear();
   if (shared_store_) shared_store_->LeaveNodes();
 }
