@@ -7,8 +7,9 @@
 //   index.Add(pattern, limit.index);
 //   for (const int limit : index.Find("mongo_cps", entries)) ...
 //
-// The patterns form a tree, an entry a level; a child is found by the hash of its entry, and only
-// wildcards are tried one by one. A search meets each node once at most, and mostly one a level.
+// The patterns form a tree, an entry a level. A child is found by its key and its exact value, and
+// only wildcards are tried one by one. A search meets each node once at most, and mostly one a
+// level.
 //
 // Thread safety: Find may be called from any number of threads once nothing is added any more. It
 // neither allocates nor blocks.
@@ -21,16 +22,13 @@
 #include <string_view>
 #include <vector>
 
-#include "base/keyed_hash.h"
 #include "policy/descriptor_pattern.h"
+#include "policy/text_table.h"
 
 namespace weir::policy {
 
 class DescriptorIndex {
  public:
-  // A secret for the hashes is drawn from the operating system.
-  DescriptorIndex();
-
   void Add(const DescriptorPattern& pattern, int limit);
 
   // The limits bound to the most specific pattern that matches, in the order added; none when no
@@ -39,37 +37,29 @@ class DescriptorIndex {
                             std::span<const DescriptorEntry> entries) const;
 
  private:
+  static constexpr size_t kNone = TextTable::kNone;
   struct Wildcard {
-    std::string key;
     std::string value;
     size_t child = 0;
   };
-  struct Node {
-    base::KeyHasher::State front;  // Of its children's names.
-    bool has_exact = false;        // Some child is for an exact value,
-    bool has_any = false;          // or for any value.
+  // The children of a node for one key.
+  struct Branch {
+    TextTable exact;
     std::vector<Wildcard> wildcards;
+    size_t any = kNone;
+  };
+  struct Node {
+    TextTable keys;  // Indexes of branches_.
     std::vector<int> limits;
   };
-  // A name of 128 bits under the secret stands for what it hashes, as in the stores.
-  struct Slot {
-    base::Key128 name;
-    size_t node = kNone;
-  };
-  static constexpr size_t kNone = static_cast<size_t>(-1);
 
-  base::Key128 DomainName(std::string_view domain) const;
-  size_t FindNode(base::Key128 name) const;
-  size_t NodeOf(base::Key128 name);  // Made when it is not there.
-  size_t NewNode();
-  void Put(base::Key128 name, size_t node);
   size_t ChildOf(size_t node, const EntryPattern& entry);
-  const Node* Search(const Node& node, std::span<const DescriptorEntry> entries) const;
+  size_t NodeAt(size_t& index);  // Made when it is not there.
+  const Node* Search(size_t node, std::span<const DescriptorEntry> entries) const;
 
-  base::KeyHasher hasher_;
+  TextTable domains_;  // Indexes of nodes_.
   std::vector<Node> nodes_;
-  std::vector<Slot> slots_;  // Open addressing; a power of two, at most half full.
-  size_t taken_ = 0;
+  std::vector<Branch> branches_;
 };
 
 }  // namespace weir::policy
