@@ -33,18 +33,23 @@ class Answer:
 
 
 class Http2Connection:
-    """One connection. With `takes_data` False no window is opened but by `take`."""
+    """One connection. With `takes_data` False no window is opened but by `open_window`."""
 
     def __init__(self, address, context=None, takes_data=True, window=None):
         self.takes_data = takes_data
         self.goaways = []
         self.closed = False
         self._answers = {}
+        self._received = b""
         self._socket = socket.create_connection(address, PATIENCE_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context is not None:
             self._socket = context.wrap_socket(self._socket, server_hostname="localhost")
-        self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
+        # What h2 would not send is sent: the server must be right whatever comes.
+        config = h2.config.H2Configuration(
+            header_encoding="utf-8", validate_outbound_headers=False, normalize_outbound_headers=False
+        )
+        self._h2 = h2.connection.H2Connection(config)
         self._h2.initiate_connection()
         if window is not None:
             self._h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
@@ -69,9 +74,11 @@ class Http2Connection:
     # --- Requests
 
     def begin(self, path="/", method="GET", headers=(), ends=True, authority="weir.test"):
+        """`headers`: a mapping, or pairs."""
         stream = self._h2.get_next_available_stream_id()
         pseudo = [(":method", method), (":scheme", "http"), (":authority", authority), (":path", path)]
-        self._h2.send_headers(stream, [*pseudo, *dict(headers).items()], end_stream=ends)
+        fields = headers.items() if isinstance(headers, dict) else headers
+        self._h2.send_headers(stream, [*pseudo, *fields], end_stream=ends)
         self._answers[stream] = Answer()
         self._flush()
         return stream
@@ -144,15 +151,20 @@ class Http2Connection:
         if not data:
             self.closed = True
             return False
-        for event in self._h2.receive_data(data):
-            self._take(event)
+        self._received += data
+        while len(self._received) >= 9:
+            size = 9 + int.from_bytes(self._received[:3])
+            if len(self._received) < size:
+                break
+            frame, self._received = self._received[:size], self._received[size:]
+            for event in self._h2.receive_data(frame):
+                self._take(event)
         self._flush()
         return True
 
-    def take(self, stream, bytes_):
-        """Opens the stream's and the connection's window."""
+    def open_window(self, bytes_, stream=None):
+        """A stream's window, or the connection's."""
         self._h2.increment_flow_control_window(bytes_, stream)
-        self._h2.increment_flow_control_window(bytes_)
         self._flush()
 
     def _take(self, event):
@@ -171,3 +183,5 @@ class Http2Connection:
             answer.reset = int(event.error_code)
         elif isinstance(event, h2.events.ConnectionTerminated):
             self.goaways.append(event)
+            # h2 takes it for the end of all; streams that have begun may finish (RFC 9113, 6.8).
+            self._h2.state_machine.state = h2.connection.ConnectionState.CLIENT_OPEN

@@ -296,7 +296,8 @@ def test_tls_asks_clients_for_certificates(ask, certificates):
 
 
 def test_old_connections_are_renewed_without_a_failed_call(ask):
-    client = ask([{**THREE, "rate": "100000/min"}], listen={"grpc": {"address": "127.0.0.1:0", "max_connection_age": "100ms"}})
+    door = {"address": "127.0.0.1:0", "max_connection_age": "100ms"}
+    client = ask([{**THREE, "rate": "100000/min"}], listen={"grpc": door})
 
     def renewed():
         assert client.codes("d", user())[0] == OK
@@ -312,5 +313,3 @@ def test_a_drain_finishes_calls_and_turns_health_first(ask):
     wait_until(lambda: not client.healthy(), "health says so")
     assert [client.codes("d", user())[0] for _ in range(50)] == [OK] * 50
     assert client.weir.wait() == 0
-
-

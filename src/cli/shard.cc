@@ -116,6 +116,7 @@ void Shard::CloseIdle() {
 void Shard::CloseListeners() {
   doors_closed_.draining = true;
   grpc_.BeginDrain();
+  http2_.AskToLeave();
   listeners_.clear();
   if (shared_store_) shared_store_->LeaveNodes();
 }

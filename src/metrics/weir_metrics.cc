@@ -131,9 +131,9 @@ void WeirMetrics::DeclareStoreAndConnections(const WeirMetricsOptions& options) 
 
   Family& connections = registry_.AddGauges("weir_connections", "Open client connections by door.",
                                             {"door"}, kDoorCount);
-  Family& opened = registry_.AddCounters("weir_connections_opened_total",
-                                         "Client connections accepted by door.", {"door"},
-                                         kDoorCount);
+  Family& opened =
+      registry_.AddCounters("weir_connections_opened_total", "Client connections accepted by door.",
+                            {"door"}, kDoorCount);
   Family& streams = registry_.AddGauges("weir_streams", "Streamed answers under way.", {}, 1);
   streams_ = registry_.GaugeOf(streams, {});
   connections_.fill(registry_.UnlistedGauge());

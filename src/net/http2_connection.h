@@ -29,7 +29,9 @@ class Http2Connection final : public http2::Acceptor {
   Task<void> Run();
 
   // For the drain.
-  void BeginDrain();
+  void AskToLeave();
+  // Unless a call is under way, or the first is still to come.
+  void AskToLeaveWhenUsed();
   void CloseIdle();
   Http2Connection* next() const { return next_; }
 
@@ -66,7 +68,8 @@ class Http2Connection final : public http2::Acceptor {
   Event wake_;
   Event written_;      // The writing task has ended.
   bool over_ = false;  // Nothing is read any more; the writing task ends with what is left.
-  bool closing_idle_ = false;
+  bool asked_to_leave_ = false;
+  bool closing_ = false;
   int64_t idle_since_ns_;
   int32_t head_of_ = 0;  // The stream whose head is arriving, or 0.
   int64_t head_began_ns_ = 0;

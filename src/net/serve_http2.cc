@@ -22,7 +22,11 @@ int64_t After(int64_t since_ns, int64_t timeout_ns) {
 
 void Http2Connections::BeginDrain() {
   draining_ = true;
-  for (Http2Connection* at = first_; at != nullptr; at = at->next()) at->BeginDrain();
+  for (Http2Connection* at = first_; at != nullptr; at = at->next()) at->AskToLeaveWhenUsed();
+}
+
+void Http2Connections::AskToLeave() {
+  for (Http2Connection* at = first_; at != nullptr; at = at->next()) at->AskToLeave();
 }
 
 void Http2Connections::CloseIdle() {
@@ -51,7 +55,6 @@ Http2Connection::Http2Connection(std::unique_ptr<Stream> socket, ServeCall serve
   if (next_ != nullptr) next_->previous_ = this;
   connections_.first_ = this;
   socket_->SetWriteTimeout(options_.write_timeout_ns);
-  if (connections_.draining_) BeginDrain();
 }
 
 Http2Connection::~Http2Connection() {
@@ -59,13 +62,18 @@ Http2Connection::~Http2Connection() {
   if (next_ != nullptr) next_->previous_ = previous_;
 }
 
-void Http2Connection::BeginDrain() {
+void Http2Connection::AskToLeaveWhenUsed() {
+  if (session_.requests() > 0 && session_.open_streams() == 0) AskToLeave();
+}
+
+void Http2Connection::AskToLeave() {
+  if (std::exchange(asked_to_leave_, true)) return;
   session_.ShutdownNotice();
   Wake();
 }
 
 void Http2Connection::CloseIdle() {
-  if (std::exchange(closing_idle_, true)) return;
+  if (std::exchange(closing_, true)) return;
   session_.GoAway();
   Wake();
 }
@@ -177,6 +185,7 @@ void Http2Connection::OnStreamClosed(Http2Stream& stream) {
   if (session_.open_streams() > 0) return;
   idle_since_ns_ = loop_.now_ns();
   SetDeadline();
+  if (connections_.draining_ && !over_) AskToLeaveWhenUsed();
 }
 
 // Answers that are complete here have no one who waits for them but this.

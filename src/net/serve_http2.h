@@ -38,8 +38,12 @@ struct Http2Options {
 // The HTTP/2 connections of one loop, for its drain.
 class Http2Connections {
  public:
-  // Asks clients to open no more streams; those that come all the same are served.
+  // In this order. Asks clients to open no more streams (GOAWAY), those that come all the same are
+  // served: on connections whose streams are over, at once or when they are, since many clients
+  // take a GOAWAY for the failure of the calls that they have under way.
   void BeginDrain();
+  // The same on the others.
+  void AskToLeave();
   // Takes no more streams; connections without one are closed, the others when their last is over.
   void CloseIdle();
   // Answers, and writes to connections, that are complete here and not with the client.

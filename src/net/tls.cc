@@ -106,6 +106,9 @@ Result<std::unique_ptr<TlsContext>> TlsContext::Server(const ServerOptions& opti
       return Unusable("client CA certificates", options.client_ca_file);
     }
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    // Without a name OpenSSL breaks off when a client that was verified resumes its session.
+    constexpr unsigned char kSessions[] = "weir";
+    SSL_CTX_set_session_id_context(context, kSessions, sizeof kSessions - 1);
   }
   tls->alpn_wire_ = AlpnWire(options.alpn);
   if (!tls->alpn_wire_.empty()) SSL_CTX_set_alpn_select_cb(context, SelectAlpn, &tls->alpn_wire_);

@@ -29,7 +29,7 @@ seen.parallel = (await Promise.all(parallel)).map((answer) => answer.status);
 
 const body = Buffer.alloc(4 << 20, "weir");
 const echo = await ask(post("/echo"), body);
-seen.echo_bytes = echo.body.equals(body) ? echo.body.length : -1;
+seen.echo_bytes = JSON.parse(echo.body).body_bytes;
 
 const events = await ask(post("/v1/chat/completions", { "x-mock-events": "3", "x-mock-pace-ms": "5" }), stream);
 seen.events = events.body.toString().split("\n\n").filter((line) => line.startsWith("data: ")).length;

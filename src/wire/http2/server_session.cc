@@ -11,7 +11,8 @@ namespace weir::http2 {
 namespace {
 
 constexpr size_t kHeaderOverheadBytes = 32;
-constexpr size_t kHeadersMax = 256;  // Of one head that is sent.
+constexpr size_t kHeadersMax = 256;          // Of one head that is sent.
+constexpr int64_t kWindowUpdatesOfData = 2;  // The stream's and the connection's.
 
 std::string_view Text(const uint8_t* bytes, size_t length) {
   return {reinterpret_cast<const char*>(bytes), length};
@@ -149,9 +150,10 @@ struct ServerSession::Callbacks {
     // A peer that makes the server reset its streams is no better than one that resets them.
     if (sent.type == NGHTTP2_RST_STREAM) self.PayIdleFrame();
     if (sent.type != NGHTTP2_HEADERS && sent.type != NGHTTP2_DATA) return 0;
+    // Many clients open both windows again for each piece of a body that they take.
+    if (sent.type == NGHTTP2_DATA && sent.length > 0) self.EarnIdleFrames(kWindowUpdatesOfData);
     if (!EndsStream(sent)) return 0;
-    self.idle_frames_left_ = std::min(self.idle_frames_left_ + self.limits_.idle_frames_per_request,
-                                      self.limits_.idle_frames_burst);
+    self.EarnIdleFrames(self.limits_.idle_frames_per_request);
     // The answer is complete and the request is not: its rest is not wanted (RFC 9113, 8.1).
     if (nghttp2_session_get_stream_remote_close(session, sent.stream_id) == 0) {
       self.Reset(sent.stream_id, kNoError);
@@ -343,6 +345,10 @@ void ServerSession::Refill(int64_t now_ns) {
   const int64_t more = second_share * limits_.idle_frames_per_sec / kSecond;
   if (more == 0) return;
   refilled_ns_ = now_ns;
+  EarnIdleFrames(more);
+}
+
+void ServerSession::EarnIdleFrames(int64_t more) {
   idle_frames_left_ = std::min(idle_frames_left_ + more, limits_.idle_frames_burst);
 }
 

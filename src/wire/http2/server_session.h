@@ -89,7 +89,8 @@ struct SessionLimits {
   int32_t connection_window_bytes = 1 << 20;
   // Frames that cost work and carry nothing (PING, SETTINGS, PRIORITY, WINDOW_UPDATE, RST_STREAM
   // in both directions, empty DATA and CONTINUATION): so many at once and so many a second are
-  // borne; a finished request brings a few more. Beyond: GOAWAY with ENHANCE_YOUR_CALM.
+  // borne; a finished request brings a few more, and DATA that is sent what opens the windows
+  // again. Beyond: GOAWAY with ENHANCE_YOUR_CALM.
   int64_t idle_frames_burst = 2000;
   int64_t idle_frames_per_sec = 100;
   int64_t idle_frames_per_request = 16;
@@ -142,6 +143,7 @@ class ServerSession {
   void Close(Slot* slot, uint32_t error_code);
   void PayIdleFrame();
   void Refill(int64_t now_ns);
+  void EarnIdleFrames(int64_t more);
   void Break(uint32_t error_code, std::string fault);
 
   const SessionLimits limits_;
