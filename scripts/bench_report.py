@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The machine's description, and one table of all benchmark results.
 
-    scripts/bench_report.py machine          JSON on standard output
-    scripts/bench_report.py table FOLDER     Markdown on standard output; also FOLDER/all.json
+scripts/bench_report.py machine          JSON on standard output
+scripts/bench_report.py table FOLDER     Markdown on standard output; also FOLDER/all.json
 """
 
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when an #include points upward or sideways between the folders of the source tree.
 
-    scripts/check_floors.py [ROOT]     exit 0: all includes point downward; 1: one line per fault
+scripts/check_floors.py [ROOT]     exit 0: all includes point downward; 1: one line per fault
 """
 
 import re

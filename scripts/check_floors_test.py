@@ -28,21 +28,28 @@ class CheckFloors(unittest.TestCase):
             self.assertIn(word, errors)
 
     def test_downward_includes_pass(self):
-        code, errors = self.check({
-            "src/base/clock.h": '#include "weir/result.h"\n#include <chrono>\n',
-            "src/core/gcra.h": '#include "base/clock.h"\n#include "core/rate.h"\n',
-            "src/cli/main.cc": '#include "gateway/proxy.h"\n#include "core/gcra.h"\n',
-            "src/redis/node.cc": '#include "net/stream.h"\n#include "wire/resp/value.h"\n',
-            "src/shared_store/shared_store.cc": '#include "redis/client.h"\n#include "store/store.h"\n',
-            "src/core/gcra_test.cc": '#include "testing/clock.h"\n#include "gtest/gtest.h"\n',
-            "include/weir/limit.h": '#include <cstdint>\n#include "weir/result.h"\n',
-            "testing/clock.h": '#include "cli/main.h"\n',
-        })
+        code, errors = self.check(
+            {
+                "src/base/clock.h": '#include "weir/result.h"\n#include <chrono>\n',
+                "src/core/gcra.h": '#include "base/clock.h"\n#include "core/rate.h"\n',
+                "src/cli/main.cc": '#include "gateway/proxy.h"\n#include "core/gcra.h"\n',
+                "src/redis/node.cc": '#include "net/stream.h"\n#include "wire/resp/value.h"\n',
+                "src/shared_store/shared_store.cc": '#include "redis/client.h"\n#include "store/store.h"\n',
+                "src/core/gcra_test.cc": '#include "testing/clock.h"\n#include "gtest/gtest.h"\n',
+                "include/weir/limit.h": '#include <cstdint>\n#include "weir/result.h"\n',
+                "testing/clock.h": '#include "cli/main.h"\n',
+            }
+        )
         self.assertEqual((code, errors), (0, ""))
 
     def test_upward_include_is_named_with_its_place(self):
-        self.assert_red({"src/core/gcra.cc": '#include <chrono>\n#include "store/store.h"\n'},
-                        "src/core/gcra.cc:2:", "upward", "floor 1", "floor 2")
+        self.assert_red(
+            {"src/core/gcra.cc": '#include <chrono>\n#include "store/store.h"\n'},
+            "src/core/gcra.cc:2:",
+            "upward",
+            "floor 1",
+            "floor 2",
+        )
 
     def test_the_redis_client_knows_nothing_of_limits_above_it(self):
         upward = '#include "shared_store/shared_store.h"\n'

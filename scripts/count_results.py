@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints "PASSED FAILED" for a JUnit file, as ctest and pytest write it. Skipped tests count as neither.
 
-    scripts/count_results.py FILE      a missing or unreadable file counts as one failure
+scripts/count_results.py FILE      a missing or unreadable file counts as one failure
 """
 
 import sys

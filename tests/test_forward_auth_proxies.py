@@ -5,7 +5,7 @@ import signal
 
 import pytest
 import yaml
-from forward_proxies import EXAMPLES, PROXIES, App
+from proxies import EXAMPLES, PROXIES, App
 from servers import http
 
 THREE = [{"name": "three", "per": ["client"], "rate": "3/hour"}]

@@ -66,9 +66,7 @@ class TestAlpn:
 
     def test_without_alpn_a_client_gets_http1(self, start_weir, certificates):
         weir = start_weir([PLENTY], listen={"gateway": tls_door(certificates)})
-        answer = httpx.get(
-            f"https://localhost:{weir.address('gateway')[1]}/v1/models", verify=trusting(certificates)
-        )
+        answer = httpx.get(f"https://localhost:{weir.address('gateway')[1]}/v1/models", verify=trusting(certificates))
         assert (answer.http_version, answer.status_code) == ("HTTP/1.1", 200)
 
 
@@ -679,7 +677,12 @@ class TestNode:
     def test_calls_streams_and_goaway(self, weir):
         assert shutil.which("node"), f"node is missing: {INSTALL}"
         done = subprocess.run(
-            ["node", "http2_client.mjs", weir.gateway], cwd=NODE, capture_output=True, text=True, timeout=60, check=False
+            ["node", "http2_client.mjs", weir.gateway],
+            cwd=NODE,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         seen = json.loads(done.stdout)

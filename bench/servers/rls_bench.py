@@ -24,7 +24,9 @@ def field(number, content):
 
 def request():
     """A RateLimitRequest with a descriptor of two entries, in its gRPC frame."""
-    entries = [field(1, field(1, key) + field(2, value)) for key, value in ((b"user", b"alice"), (b"path", b"/v1/chat"))]
+    entries = [
+        field(1, field(1, key) + field(2, value)) for key, value in ((b"user", b"alice"), (b"path", b"/v1/chat"))
+    ]
     message = field(1, b"bench") + field(2, b"".join(entries))
     return b"\0" + len(message).to_bytes(4, "big") + message
 

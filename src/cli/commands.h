@@ -25,6 +25,7 @@ void AddServe(CLI::App& app, int& exit_code);
 void AddValidate(CLI::App& app, int& exit_code);
 void AddExplain(CLI::App& app, int& exit_code);
 void AddCheck(CLI::App& app, int& exit_code);
+void AddImport(CLI::App& app, int& exit_code);
 void AddMockUpstream(CLI::App& app, int& exit_code);
 void AddVersion(CLI::App& app, int& exit_code);
 

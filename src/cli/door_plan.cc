@@ -12,19 +12,22 @@ namespace {
 
 using Door = std::pair<metrics::Door, const std::optional<policy::DoorConfig>*>;
 
-std::array<Door, 5> DoorsOf(const policy::ListenConfig& listen) {
+std::array<Door, 6> DoorsOf(const policy::ListenConfig& listen) {
   return {{{metrics::Door::kGateway, &listen.gateway},
            {metrics::Door::kApi, &listen.api},
            {metrics::Door::kAdmin, &listen.admin},
            {metrics::Door::kOps, &listen.ops},
-           {metrics::Door::kResp, &listen.resp}}};
+           {metrics::Door::kResp, &listen.resp},
+           {metrics::Door::kGrpc, &listen.grpc}}};
 }
 
 Result<std::shared_ptr<const net::TlsContext>> LoadTls(metrics::Door door,
                                                        const policy::TlsConfig& tls) {
   net::TlsContext::ServerOptions options{
       .cert_file = tls.cert, .key_file = tls.key, .client_ca_file = tls.client_ca, .alpn = {}};
-  if (door != metrics::Door::kResp) {
+  if (door == metrics::Door::kGrpc) {
+    options.alpn = {std::string(net::kAlpnHttp2)};
+  } else if (door != metrics::Door::kResp) {
     options.alpn = {std::string(net::kAlpnHttp2), std::string(net::kAlpnHttp1)};
   }
   return net::TlsContext::Server(options);

@@ -1,5 +1,5 @@
-// DoorServices: the services of the doors for programs (api, admin, ops, resp), one set for each
-// loop.
+// DoorServices: the services of the doors for programs (api, admin, ops, resp, grpc), one set for
+// each loop.
 //
 // Thread safety: the loop's thread; ServerState may be shared by all loops.
 //
@@ -17,6 +17,8 @@
 #include "doors/check_api/check_api.h"
 #include "doors/ops/ops.h"
 #include "doors/resp/resp_door.h"
+#include "doors/rls/grpc_connection.h"
+#include "doors/rls/rate_limit_service.h"
 #include "metrics/weir_metrics.h"
 #include "net/http_service.h"
 
@@ -35,7 +37,9 @@ class DoorServices {
       : api_(worker),
         admin_(worker, state.reload),
         ops_(worker.engine().metrics(), state.ready),
-        resp_(worker, kVersion) {}
+        resp_(worker, kVersion),
+        rate_limit_(worker, /*jitter_seed=*/worker.shard()),
+        ready_(state.ready) {}
 
   // REQUIRES: kApi, kAdmin or kOps.
   net::HttpService& For(metrics::Door door) {
@@ -44,12 +48,15 @@ class DoorServices {
     return ops_;
   }
   doors::resp::RespDoor& resp() { return resp_; }
+  doors::rls::GrpcServices grpc() { return {rate_limit_, ready_}; }
 
  private:
   doors::CheckApi api_;
   doors::Admin admin_;
   doors::Ops ops_;
   doors::resp::RespDoor resp_;
+  doors::rls::RateLimitService rate_limit_;
+  const std::atomic<bool>& ready_;
 };
 
 }  // namespace weir::cli

@@ -14,6 +14,7 @@ namespace {
 struct ExplainArguments {
   std::string config;
   std::string door = "api";
+  std::string domain;
   std::vector<std::string> pairs;
 };
 
@@ -24,7 +25,10 @@ int Explain(const ExplainArguments& arguments) {
   if (policy == nullptr) return kExitFailure;
   const policy::Missing missing =
       arguments.door == "gateway" ? policy::Missing::kEmpty : policy::Missing::kSkip;
-  Result<std::string> text = policy::ExplainPairs(*policy, arguments.pairs, missing);
+  Result<std::string> text =
+      arguments.domain.empty()
+          ? policy::ExplainPairs(*policy, arguments.pairs, missing)
+          : policy::ExplainDescriptor(*policy, arguments.domain, arguments.pairs);
   if (!text) {
     std::cerr << "weir explain: " << text.error().message << "\n";
     return kExitUsage;
@@ -42,7 +46,8 @@ void AddExplain(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  weir explain --config weir.yaml client=alice method=POST path=/v1/chat/completions\n"
-      "  weir explain --config weir.yaml --door gateway ip=203.0.113.7 path=/v1/models");
+      "  weir explain --config weir.yaml --door gateway ip=203.0.113.7 path=/v1/models\n"
+      "  weir explain --config weir.yaml --domain mongo_cps database=users   # a descriptor");
   auto arguments = std::make_shared<ExplainArguments>();
   command->add_option("--config", arguments->config,
                       "The configuration; else the variable WEIR_CONFIG names it");
@@ -53,6 +58,8 @@ void AddExplain(CLI::App& app, int& exit_code) {
                    "not apply at the api")
       ->check(CLI::IsMember({"gateway", "api"}))
       ->capture_default_str();
+  command->add_option("--domain", arguments->domain,
+                      "Explain a descriptor of this domain: its entries as KEY=VALUE, in order");
   command->add_option("ATTRIBUTE=VALUE", arguments->pairs, "What is known of the call");
   command->callback([&exit_code, arguments] { exit_code = Explain(*arguments); });
 }

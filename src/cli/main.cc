@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   weir::cli::AddValidate(app, exit_code);
   weir::cli::AddExplain(app, exit_code);
   weir::cli::AddCheck(app, exit_code);
+  weir::cli::AddImport(app, exit_code);
   weir::cli::AddMockUpstream(app, exit_code);
   weir::cli::AddVersion(app, exit_code);
   try {

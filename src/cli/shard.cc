@@ -110,10 +110,12 @@ void Shard::BeginDrain() {
 void Shard::CloseIdle() {
   gateway_->CloseIdle();
   http2_.CloseIdle();
+  grpc_.CloseIdle();
 }
 
 void Shard::CloseListeners() {
   doors_closed_.draining = true;
+  grpc_.BeginDrain();
   http2_.AskToLeave();
   listeners_.clear();
   if (shared_store_) shared_store_->LeaveNodes();
@@ -132,6 +134,9 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
   if (ready && door == metrics::Door::kResp) {
     co_await doors::resp::ServeResp(std::move(stream), services_->resp(), RespOptions(),
                                     doors_closed_);
+  } else if (ready && door == metrics::Door::kGrpc) {
+    co_await doors::rls::ServeGrpc(std::move(stream), services_->grpc(), GrpcOptions(), drain_,
+                                   grpc_);
   } else if (ready) {
     co_await ServeHttp(door, std::move(stream));
   }
@@ -169,6 +174,17 @@ doors::resp::RespOptions Shard::RespOptions() {
   options.command_timeout_ns = timeouts.header.count();
   options.idle_timeout_ns = timeouts.idle.count();
   options.write_timeout_ns = timeouts.write.count();
+  return options;
+}
+
+doors::rls::GrpcOptions Shard::GrpcOptions() {
+  const policy::Config& config = worker_->policy().config();
+  doors::rls::GrpcOptions options;
+  options.head_timeout_ns = config.timeouts.header.count();
+  options.idle_timeout_ns = config.timeouts.idle.count();
+  options.write_timeout_ns = config.timeouts.write.count();
+  if (config.listen.grpc)
+    options.max_connection_age_ns = config.listen.grpc->max_connection_age.count();
   return options;
 }
 

@@ -27,6 +27,7 @@
 #include "cli/door_services.h"
 #include "decide/engine.h"
 #include "doors/resp/serve_resp.h"
+#include "doors/rls/serve_grpc.h"
 #include "gateway/gateway.h"
 #include "metrics/weir_metrics.h"
 #include "net/event_loop.h"
@@ -101,6 +102,7 @@ class Shard {
   net::HttpServiceOptions HttpOptions();
   net::Http2Options Http2Options();
   doors::resp::RespOptions RespOptions();
+  doors::rls::GrpcOptions GrpcOptions();
 
   const ShardOptions options_;
   const size_t index_;
@@ -109,6 +111,7 @@ class Shard {
   // long as new connections are accepted.
   net::DrainFlag doors_closed_;
   net::Http2Connections http2_;
+  doors::rls::GrpcConnections grpc_;
   std::atomic<int> reported_calls_{0};
   std::atomic<bool> has_given_back_{false};
   WarningGate store_notices_;

@@ -172,6 +172,9 @@ Result<std::shared_ptr<const BoundPolicy>> BoundPolicy::Bind(
     bound->limits.push_back(std::move(*made));
     labels.push_back({limit.name, policy::LayerName(limit.layer)});
   }
+  for (const BoundLimit& limit : bound->limits) {
+    if (!limit.limit->descriptor) bound->by_attributes.push_back(&limit);
+  }
   Result<std::unique_ptr<identity::IdentityResolver>> identity =
       ResolverOf(bound->policy->config().identity);
   if (!identity) return std::unexpected(identity.error());

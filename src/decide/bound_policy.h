@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/hmac_key.h"
@@ -61,6 +62,14 @@ struct BoundLimit {
   base::Key128 SharedKeyOf(int variant, const policy::Attributes& call,
                            const base::HmacKeys& keys) const;
 
+  // The same of a limit that binds to descriptors; `period_ns` as in DescriptorCounter.
+  base::Key128 KeyOf(std::span<const policy::DescriptorEntry> entries, int64_t period_ns) const {
+    base::KeyHasher::State state = variants[0].key_front;
+    for (const policy::DescriptorEntry& entry : entries) state.Add(entry.value);
+    if (period_ns > 0) state.Add(static_cast<uint64_t>(period_ns));
+    return state.Finish();
+  }
+
   // Which variant governs these attributes if `match` holds. A scan: for the admin door, not for
   // calls.
   int VariantByOverrides(const policy::Attributes& call) const;
@@ -68,7 +77,8 @@ struct BoundLimit {
 
 struct BoundPolicy {
   std::shared_ptr<const policy::Policy> policy;
-  std::vector<BoundLimit> limits;
+  std::vector<BoundLimit> limits;                // By policy::Limit::index.
+  std::vector<const BoundLimit*> by_attributes;  // Those that apply to calls by attributes.
   std::unique_ptr<identity::IdentityResolver> identity;
 
   // Errors: a rate that does not compile, unusable identity keys. Reads the key file; blocks on it.

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,28 @@ struct Decision {
     size_t verdict = 0;
   };
 
+  // What a call by descriptors has besides: a descriptor has parts, each with its share of a
+  // charge, since two descriptors may meet on one counter, and a store takes a counter once.
+  struct Descriptors {
+    struct Part {
+      size_t charge = 0;  // Its verdict stands at the same index.
+      int64_t hits = 0;
+      int64_t before = 0;  // Hits of earlier parts on the same counter.
+    };
+    struct Met {
+      std::span<const int> limits;  // Of the pattern that matched.
+      size_t parts_end = 0;         // Where its parts end; they begin where the last one's end.
+      bool unlimited = false;
+    };
+
+    std::vector<Met> met;
+    std::vector<Part> parts;
+    std::vector<DescriptorStatus> statuses;
+    std::vector<RateFigures> own_figures;  // Of rates that came with the call, by charge.
+    size_t looks = 0;                      // Charges of no hits.
+    bool used = false;
+  };
+
   void FitTo(size_t limits) {
     charges.resize(limits);
     outcomes.resize(limits);
@@ -36,7 +59,16 @@ struct Decision {
   }
   void Clear() {
     charge_count = verdict_count = 0;
-    denied_missing = has_parallel = false;
+    denied_missing = has_parallel = descriptors.used = false;
+  }
+  // Makes room for so many charges where FitTo left less; what is there already is of no account.
+  void MakeRoom(size_t count) {
+    if (charges.size() < count) FitTo(count);
+    if (waiting && waiting->terms.size() < count) {
+      waiting->terms.resize(count);
+      waiting->outcomes.resize(count);
+    }
+    if (descriptors.own_figures.size() < count) descriptors.own_figures.resize(count);
   }
 
   std::vector<store::Charge> charges;
@@ -48,6 +80,7 @@ struct Decision {
   bool denied_missing = false;  // An enforced limit refuses the call for want of an attribute.
   bool has_parallel = false;
   Verdict verdict;
+  Descriptors descriptors;
 
   // What a decision that waits for a shared store must keep, since the call's own views, the
   // running policy and the worker's memory may change meanwhile. Unused by the embedded store.

@@ -19,16 +19,15 @@
 #include <span>
 #include <string_view>
 
+#include "policy/descriptor_pattern.h"
+
 namespace weir::decide {
 
 // Beyond these a call is refused: what one call may cost is bounded.
 inline constexpr size_t kMaxDescriptors = 256;
-inline constexpr size_t kMaxDescriptorEntries = 32;
+using policy::kMaxDescriptorEntries;
 
-struct DescriptorEntry {
-  std::string_view key;
-  std::string_view value;
-};
+using policy::DescriptorEntry;
 
 // A rate that came with the descriptor and stands in place of the policy's. Where the descriptor
 // has a limit, that limit keeps its name, algorithm and enforcement; where it has none, the rate is

@@ -32,6 +32,7 @@ Engine::Impl::Impl(EngineOptions given, IdHasher id_hasher)
       hasher(base::KeyHasher::Random()),
       ad_hoc_front(base::KeyHasher::State(hasher.Begin()).Add(uint64_t{1})),
       client_front(base::KeyHasher::State(hasher.Begin()).Add(uint64_t{2})),
+      descriptor_front(base::KeyHasher::State(hasher.Begin()).Add(uint64_t{3})),
       ids(std::move(id_hasher)),
       store(StoreOptionsOf(options.policy->config().store)),
       metrics({.shards = options.shards,

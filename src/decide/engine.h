@@ -42,6 +42,8 @@ namespace weir::decide {
 struct BoundPolicy;
 struct BoundLimit;
 struct CompiledRule;
+struct DescriptorCounter;
+struct RateFigures;
 
 struct EngineOptions {
   std::shared_ptr<const policy::Policy> policy;  // Required.
@@ -205,17 +207,28 @@ class Worker {
   // Forgets the counter of `limit_name` for these attributes. kNotFound: no such limit;
   // kInvalidArgument: an attribute of its `per` is missing.
   Result<void> Reset(std::string_view limit_name, const policy::Attributes& call, core::Now now);
+  // The same of a limit that binds to descriptors. kInvalidArgument: its pattern does not match.
+  Result<void> ResetDescriptor(std::string_view limit_name,
+                               std::span<const policy::DescriptorEntry> entries, core::Now now);
   // Every limit whose `per` the attributes fill, with what is left of it.
   std::vector<LimitState> State(const policy::Attributes& call, core::Now now);
+  // Every limit that applies to the descriptor.
+  std::vector<LimitState> DescriptorState(std::string_view domain,
+                                          std::span<const policy::DescriptorEntry> entries,
+                                          core::Now now);
   // kUnavailable: the store is away.
   Task<Result<void>> ResetShared(std::string_view limit_name, const policy::Attributes& call,
                                  core::Now now);
+  Task<Result<void>> ResetDescriptorShared(std::string_view limit_name,
+                                           std::span<const policy::DescriptorEntry> entries,
+                                           core::Now now);
   Task<std::vector<LimitState>> StateShared(const policy::Attributes& call, core::Now now);
+  Task<std::vector<LimitState>> DescriptorStateShared(
+      std::string_view domain, std::span<const policy::DescriptorEntry> entries, core::Now now);
 
  private:
   friend struct EndDecision;
   struct Scratch;
-  struct Asked;  // What a shared store is asked for a decision.
   void Refresh();
   void Collect(const policy::Attributes& call, const Costs& costs, const DecideOptions& options,
                uint64_t lease_id, Decision& decision);
@@ -223,6 +236,24 @@ class Worker {
                   Decision& decision);
   void CollectRule(const AdHocRule& rule, const CompiledRule& compiled, int64_t cost,
                    const DecideOptions& options, uint64_t lease_id, Decision& decision);
+  Result<void> CollectDescriptors(const DescriptorCall& call, Decision& decision);
+  Result<void> CollectDescriptor(const DescriptorCall& call, size_t index, Decision& decision);
+  Result<void> CollectOwnRate(const DescriptorCall& call, size_t index, Decision& decision);
+  Result<void> CollectLimits(const DescriptorCall& call, size_t index, Decision& decision);
+  Result<void> AddPart(const DescriptorCounter& counter, const store::Charge& charge,
+                       const RateFigures* figures, Decision& decision);
+  void NameDescriptor(const DescriptorCounter& counter, Decision& decision);
+  Result<const BoundLimit*> DescriptorLimit(std::string_view limit_name,
+                                            std::span<const policy::DescriptorEntry> entries) const;
+  void CollectDescriptorState(std::string_view domain,
+                              std::span<const policy::DescriptorEntry> entries,
+                              std::vector<LimitState>& states, Decision& decision);
+  base::Key128 LocalKeyOf(const DescriptorCounter& counter) const;
+  bool ChargeDescriptors(bool peek, core::Now now, Decision& decision);
+  Task<bool> AskDescriptors(Decision& decision, core::Now now);
+  Task<void> LearnUnknown(Decision& decision, core::Now now);
+  static bool LacksStatuses(const Decision& decision);
+  static void JudgeDescriptors(Decision& decision);
   Result<const CompiledRule*> CompileRule(const core::MeterSpec& spec);
   void Conclude(bool admitted, core::Now now, Decision& decision);
   void CountFinished(const Decision& decision);

@@ -28,6 +28,7 @@ struct Engine::Impl {
   const base::KeyHasher::State
       ad_hoc_front;  // A number first, so that no limit's identity can spell it.
   const base::KeyHasher::State client_front;
+  const base::KeyHasher::State descriptor_front;  // Of rates that come with descriptors.
   const IdHasher ids;
   std::optional<base::HmacKeys> shared_keys;  // With a shared store.
   store::lease::LeasedMeters leased;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/int128.h"
+#include "decide/binding.h"
 #include "decide/worker_scratch.h"
 
 namespace weir::decide {
@@ -15,29 +16,6 @@ store::Mode ModeOf(bool peek, const DecideOptions& options) {
   if (peek) return store::Mode::kPeek;
   const bool settles = options.reserve_ttl_ns > 0 && !options.reserve_parallel_only;
   return settles ? store::Mode::kReserve : store::Mode::kCharge;
-}
-
-// Longer, where kNever is the longest.
-int64_t LongerWait(int64_t a, int64_t b) {
-  if (a == core::kNever || b == core::kNever) return core::kNever;
-  return std::max(a, b);
-}
-
-// Whether `a` binds a denied call rather than `b`: never before any wait, then the longer wait,
-// then the name, so that the order of the file has no say.
-bool BindsDenial(const LimitVerdict& a, const LimitVerdict& b) {
-  if (a.retry_after_ns != b.retry_after_ns)
-    return LongerWait(a.retry_after_ns, b.retry_after_ns) == a.retry_after_ns;
-  return a.name < b.name;
-}
-
-// Whether `a` has the smaller share left than `b`.
-bool BindsPass(const LimitVerdict& a, const LimitVerdict& b) {
-  const core::Int128 left_a = core::Int128{a.remaining} * b.quota;
-  const core::Int128 left_b = core::Int128{b.remaining} * a.quota;
-  if (left_a != left_b) return left_a < left_b;
-  if (a.quota != b.quota) return a.quota < b.quota;
-  return a.name < b.name;
 }
 
 // Until one more unit is there, with what a bucket still lacks and refills evenly.
@@ -70,7 +48,7 @@ void Worker::Refresh() {
     seen_generation_ = engine.generation.load(std::memory_order_relaxed);
     previous = std::exchange(bound_, engine.bound);
   }
-  scratch_->decision.FitTo(std::max<size_t>(bound_->limits.size(), 1));
+  scratch_->decision.FitTo(std::max<size_t>(bound_->by_attributes.size(), 1));
   scratch_->spare.clear();  // They hold the policy before.
   if (waits()) shared_->OnPolicy();
 }
@@ -125,8 +103,8 @@ Result<const Verdict*> Worker::Decide(const policy::Attributes& call, const Cost
 void Worker::Collect(const policy::Attributes& call, const Costs& costs,
                      const DecideOptions& options, uint64_t lease_id, Decision& decision) {
   decision.Clear();
-  for (size_t i = 0; i < bound_->limits.size(); ++i) {
-    const BoundLimit& bound = bound_->limits[i];
+  for (const BoundLimit* const by_attributes : bound_->by_attributes) {
+    const BoundLimit& bound = *by_attributes;
     const policy::Limit& limit = *bound.limit;
     const int selected = policy::SelectVariant(limit, call, options.missing);
     if (selected == policy::kDoesNotApply) continue;
@@ -292,8 +270,10 @@ void Worker::Count(std::string_view client, const DecideOptions& options,
                                                     : metrics::Outcome::kDenied;
     const bool near = verdict.allowed && limit.allowed &&
                       metrics::WeirMetrics::IsNear(limit.remaining, limit.quota);
-    metrics.OnLimit(shard_, bound.limits[static_cast<size_t>(limit.limit->index)].series, outcome,
-                    near);
+    if (limit.limit != nullptr) {
+      const size_t index = static_cast<size_t>(limit.limit->index);
+      metrics.OnLimit(shard_, bound.limits[index].series, outcome, near);
+    }
     shadow_denied = shadow_denied || shadow_denies;
   }
   const metrics::Outcome outcome = !verdict.allowed ? metrics::Outcome::kDenied

@@ -61,6 +61,9 @@ Result<const BoundLimit*> Worker::ResetLimit(std::string_view limit_name,
                                              const policy::Attributes& call) const {
   const policy::Limit* const limit = bound_->policy->FindLimit(limit_name);
   if (limit == nullptr) return MakeError(ErrorCode::kNotFound, "limit: there is none of that name");
+  if (limit->descriptor)
+    return InvalidArgument(
+        "descriptor: missing; the limit binds to descriptors, not to attributes");
   for (const int attribute : limit->per) {
     if (call.Has(attribute)) continue;
     const std::string name(bound_->policy->attributes().NameOf(attribute));
@@ -85,7 +88,8 @@ Result<void> Worker::Reset(std::string_view limit_name, const policy::Attributes
 void Worker::CollectState(const policy::Attributes& call, std::vector<LimitState>& states,
                           Decision& decision) const {
   decision.Clear();
-  for (const BoundLimit& bound : bound_->limits) {
+  for (const BoundLimit* const by_attributes : bound_->by_attributes) {
+    const BoundLimit& bound = *by_attributes;
     const policy::Limit& limit = *bound.limit;
     bool filled = true;
     for (const int attribute : limit.per) filled = filled && call.Has(attribute);

@@ -5,27 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "decide/worker_asked.h"
 #include "decide/worker_scratch.h"
 
 namespace weir::decide {
 namespace {
-
-store::Consistency ConsistencyOf(policy::Consistency consistency) {
-  return consistency == policy::Consistency::kLocal ? store::Consistency::kLocal
-                                                    : store::Consistency::kShared;
-}
-
-store::OnFailure OnFailureOf(policy::OnFailure on_failure) {
-  switch (on_failure) {
-    case policy::OnFailure::kOpen:
-      return store::OnFailure::kOpen;
-    case policy::OnFailure::kClosed:
-      return store::OnFailure::kClosed;
-    case policy::OnFailure::kLocalShare:
-      break;
-  }
-  return store::OnFailure::kLocalShare;
-}
 
 std::vector<store::SharedCharge> SharedChargesOf(const Reservation& held) {
   std::vector<store::SharedCharge> charges;
@@ -92,7 +76,7 @@ DecisionPtr Worker::TakeDecision() {
   decision->Clear();
   Decision::Waiting& waiting = *decision->waiting;
   if (waiting.bound != bound_) {
-    const size_t limits = std::max<size_t>(bound_->limits.size(), 1);
+    const size_t limits = std::max<size_t>(bound_->by_attributes.size(), 1);
     decision->FitTo(limits);
     waiting.terms.resize(limits);
     waiting.outcomes.resize(limits);
@@ -116,13 +100,11 @@ void Worker::NameShared(const BoundLimit& limit, int variant, const policy::Attr
       name.tag = keys.Of(parts).hi;
     }
   }
-  const policy::StoreConfig& config = decision.waiting->bound->policy->config().store;
   decision.charges[decision.charge_count].key = name.key;
-  decision.waiting->terms[decision.charge_count] = {
-      .tag = name.tag,
-      .consistency = ConsistencyOf(limit.limit->consistency),
-      .on_failure = OnFailureOf(limit.limit->on_failure.value_or(config.on_failure)),
-      .leased = limit.variants[static_cast<size_t>(variant)].leased};
+  decision.waiting->terms[decision.charge_count] =
+      TermsOf(*limit.limit, decision.waiting->bound->policy->config().store, name.tag);
+  decision.waiting->terms[decision.charge_count].leased =
+      limit.variants[static_cast<size_t>(variant)].leased;
 }
 
 DecisionPtr Worker::Begin(const policy::Attributes& call, const Costs& costs,
@@ -172,33 +154,19 @@ Result<DecisionPtr> Worker::BeginAdHoc(const AdHocRule& rule, int64_t cost,
   return decision;
 }
 
-struct Worker::Asked {
-  Asked(Decision& decision, core::Now at)
-      : charges(decision.charges.data(), decision.charge_count),
-        terms(decision.waiting->terms.data(), decision.charge_count),
-        outcomes(decision.waiting->outcomes.data(), decision.charge_count),
-        now(at),
-        mode(decision.waiting->options.peek || decision.denied_missing ? store::Mode::kPeek
-                                                                       : store::Mode::kReserve) {}
-  std::span<const store::Charge> charges;
-  std::span<const store::SharedTerms> terms;
-  std::span<store::SharedOutcome> outcomes;
-  core::Now now;
-  store::Mode mode;
-};
-
 std::optional<Result<const Verdict*>> Worker::FinishNow(Decision& decision, core::Now now) {
   const Decision::Waiting& waiting = *decision.waiting;
   // A reservation that does not find room has to be given back, which may wait.
   const bool reserves =
       waiting.id.low != 0 && (!waiting.options.reserve_parallel_only || decision.has_parallel);
-  if (reserves || decision.charge_count == 0) return std::nullopt;
+  const bool looks = decision.descriptors.used && decision.descriptors.looks > 0;
+  if (reserves || looks || decision.charge_count == 0) return std::nullopt;
   const bool timed = engine_.impl_->metrics.ShouldTime(shard_);
   const int64_t began_ns = timed ? engine_.impl_->options.clock->MonotonicNs() : 0;
   const Asked asked(decision, now);
   const std::optional<bool> admitted =
       shared_->DecideNow(asked.charges, asked.terms, asked.outcomes, now, asked.mode);
-  if (!admitted) return std::nullopt;
+  if (!admitted || (!*admitted && LacksStatuses(decision))) return std::nullopt;
   Conclude(*admitted, now, decision);
   CountFinished(decision);
   if (timed) {
@@ -212,7 +180,9 @@ Task<Result<const Verdict*>> Worker::Finish(Decision& decision, core::Now now) {
   const Decision::Waiting& waiting = *decision.waiting;
   const int64_t began_ns = engine_.impl_->options.clock->MonotonicNs();
   bool admitted = true;
-  if (decision.charge_count > 0) {
+  if (decision.descriptors.used) {
+    admitted = co_await AskDescriptors(decision, now);
+  } else if (decision.charge_count > 0) {
     const Asked asked(decision, now);
     admitted =
         co_await shared_->Decide(asked.charges, asked.terms, asked.outcomes, now, asked.mode);
@@ -239,10 +209,11 @@ Task<Result<const Verdict*>> Worker::Finish(Decision& decision, core::Now now) {
 // Turns what the store said into the verdict.
 void Worker::Conclude(bool admitted, core::Now now, Decision& decision) {
   const Decision::Waiting& waiting = *decision.waiting;
-  DropUnknown(decision);
+  if (!decision.descriptors.used) DropUnknown(decision);
   for (size_t i = 0; i < decision.charge_count; ++i) decision.outcomes[i] = waiting.outcomes[i];
   Describe(waiting.options, now, decision);
   Judge(admitted && !decision.denied_missing, decision);
+  if (decision.descriptors.used) JudgeDescriptors(decision);
 }
 
 void Worker::CountFinished(const Decision& decision) {

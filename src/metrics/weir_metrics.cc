@@ -131,15 +131,21 @@ void WeirMetrics::DeclareStoreAndConnections(const WeirMetricsOptions& options) 
 
   Family& connections = registry_.AddGauges("weir_connections", "Open client connections by door.",
                                             {"door"}, kDoorCount);
+  Family& opened =
+      registry_.AddCounters("weir_connections_opened_total", "Client connections accepted by door.",
+                            {"door"}, kDoorCount);
   Family& streams = registry_.AddGauges("weir_streams", "Streamed answers under way.", {}, 1);
   streams_ = registry_.GaugeOf(streams, {});
   connections_.fill(registry_.UnlistedGauge());
+  connections_opened_.fill(registry_.UnlistedCounter());
   for (size_t door = 0; door < kDoorCount; ++door) {
     const auto one = static_cast<Door>(door);
     // ForwardAuth is spoken on the api door's connections.
     const bool listens =
         one != Door::kForwardAuth && std::ranges::find(options.doors, one) != options.doors.end();
-    if (listens) connections_[door] = registry_.GaugeOf(connections, {DoorName(one)});
+    if (!listens) continue;
+    connections_[door] = registry_.GaugeOf(connections, {DoorName(one)});
+    connections_opened_[door] = registry_.CounterOf(opened, {DoorName(one)});
   }
 }
 

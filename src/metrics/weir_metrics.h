@@ -66,9 +66,9 @@ inline constexpr size_t kStoreOpCount = 5;
 struct WeirMetricsOptions {
   size_t shards = 1;
   std::string version;
-  std::vector<Door> doors = {Door::kGateway, Door::kApi, Door::kForwardAuth,
-                             Door::kAdmin,   Door::kOps, Door::kResp};  // In use.
-  std::vector<Source> sources = {Source::kMemory, Source::kFallback};   // That the store can give.
+  std::vector<Door> doors = {Door::kGateway, Door::kApi,  Door::kForwardAuth, Door::kAdmin,
+                             Door::kOps,     Door::kResp, Door::kGrpc};  // In use.
+  std::vector<Source> sources = {Source::kMemory, Source::kFallback};    // That the store can give.
   size_t max_limits =
       10'000;  // Limit names over the life of the process; later ones share "other".
   size_t max_upstreams = 1'000;
@@ -118,6 +118,7 @@ class WeirMetrics {
   }
   void OnConnection(size_t shard, Door door, int delta) {
     connections_[static_cast<size_t>(door)].Add(shard, delta);
+    if (delta > 0) connections_opened_[static_cast<size_t>(door)].Add(shard);
   }
   void OnStream(size_t shard, int delta) { streams_.Add(shard, delta); }
 
@@ -177,6 +178,7 @@ class WeirMetrics {
   std::array<Counter, kDoorCount * kOutcomeCount * kSourceCount> decisions_;
   std::array<Histogram, kStoreOpCount> store_duration_;
   std::array<Gauge, kDoorCount> connections_;
+  std::array<Counter, kDoorCount> connections_opened_;
   Histogram decision_duration_;
   Gauge streams_;
   Gauge reload_successful_;

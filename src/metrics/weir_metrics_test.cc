@@ -205,6 +205,7 @@ TEST(WeirMetrics, UpstreamsConnectionsAndState) {
   EXPECT_TRUE(
       HasLine(page, R"(weir_upstream_first_byte_seconds_bucket{upstream="ai",le="0.0025"} 1)"));
   EXPECT_TRUE(HasLine(page, R"(weir_connections{door="gateway"} 1)"));
+  EXPECT_TRUE(HasLine(page, R"(weir_connections_opened_total{door="gateway"} 2)"));
   EXPECT_EQ(page.find("door=\"grpc\""), std::string::npos);
   EXPECT_TRUE(HasLine(page, "weir_streams 1"));
   EXPECT_TRUE(HasLine(page, R"(weir_store_request_duration_seconds_count{op="reset"} 0)"));

@@ -62,6 +62,7 @@ std::string CalendarWords(core::Alignment alignment) {
 }
 
 std::string PerWords(const Policy& policy, const Limit& limit) {
+  if (limit.descriptor) return "per values of its descriptors";
   if (limit.per.empty()) return "one counter for all";
   std::string out = "per ";
   for (size_t i = 0; i < limit.per.size(); ++i) {
@@ -69,6 +70,13 @@ std::string PerWords(const Policy& policy, const Limit& limit) {
     out += policy.attributes().NameOf(limit.per[i]);
   }
   return out;
+}
+
+// Which calls the limit is for.
+std::string CallsWords(const Policy& policy, const Limit& limit) {
+  if (!limit.descriptor) return ToString(limit.match, policy.attributes());
+  return fmt::format("descriptors of {}: {}", limit.descriptor->domain,
+                     ToString(limit.descriptor->entries));
 }
 
 std::string EnforceWords(const Limit& limit) {
@@ -83,25 +91,6 @@ std::string EnforceWords(const Limit& limit) {
   return "";
 }
 
-// Where the counter is, when that is not one place for all nodes.
-std::string_view ConsistencyWords(const Policy& policy, const Limit& limit) {
-  if (policy.config().store.kind != StoreKind::kRedis) return "";
-  switch (limit.consistency) {
-    case Consistency::kExact:
-      return "";
-    case Consistency::kLocal:
-      return "; counted on each node alone";
-    case Consistency::kLeasedFast:
-      // A window's leases end with it, so nothing comes on top.
-      if (limit.variants[0].spec.algorithm == Algorithm::kTokenBucket)
-        return "; leased to the nodes in parts, of which half the burst can come on top at once";
-      break;
-    case Consistency::kLeased:
-      break;
-  }
-  return "; leased to the nodes in parts";
-}
-
 std::string_view MissingWords(Missing missing) {
   switch (missing) {
     case Missing::kDoor:
@@ -114,20 +103,6 @@ std::string_view MissingWords(Missing missing) {
       return "; denies when an attribute is missing";
   }
   return "";
-}
-
-// "300/min, burst 50, token_bucket"
-std::string RateWords(const Variant& variant) {
-  if (variant.unlimited) return "unlimited";
-  std::string out = variant.rate_text;
-  const core::MeterSpec& spec = variant.spec;
-  if (spec.algorithm == Algorithm::kParallel) return out;
-  if (spec.algorithm == Algorithm::kTokenBucket && spec.rate.burst != spec.rate.units) {
-    out += fmt::format(", burst {}", spec.rate.burst);
-  }
-  out += fmt::format(", {}", AlgorithmName(spec.algorithm));
-  if (spec.strict) out += fmt::format(", strict in {} buckets", spec.buckets);
-  return out;
 }
 
 void DescribeDoor(std::string_view name, const std::optional<DoorConfig>& door, std::string& out) {
@@ -184,31 +159,38 @@ void DescribeRoutes(const Policy& policy, std::string& out) {
   }
 }
 
-std::string KeyWords(const Policy& policy, const Limit& limit, const Attributes& call) {
-  if (limit.per.empty()) return "one key for all";
-  std::string out = "key";
-  for (int attribute : limit.per) {
-    out += fmt::format(" {}={}", policy.attributes().NameOf(attribute), call.Get(attribute));
+}  // namespace
+
+std::string RateInWords(const Variant& variant) {
+  if (variant.unlimited) return "unlimited";
+  std::string out = variant.rate_text;
+  const core::MeterSpec& spec = variant.spec;
+  if (spec.algorithm == Algorithm::kParallel) return out;
+  if (spec.algorithm == Algorithm::kTokenBucket && spec.rate.burst != spec.rate.units) {
+    out += fmt::format(", burst {}", spec.rate.burst);
   }
+  out += fmt::format(", {}", AlgorithmName(spec.algorithm));
+  if (spec.strict) out += fmt::format(", strict in {} buckets", spec.buckets);
   return out;
 }
 
-// Why `limit` does not apply, in words.
-std::string Absence(const Policy& policy, const Limit& limit, const Attributes& call,
-                    Missing door) {
-  const Missing missing = limit.missing == Missing::kDoor ? door : limit.missing;
-  if (missing == Missing::kSkip) {
-    const uint32_t absent = limit.needed_mask & ~call.present_mask();
-    for (int i = 0; i < policy.attributes().size(); ++i) {
-      if ((absent >> i & 1) != 0) {
-        return fmt::format("{} is missing", policy.attributes().NameOf(i));
-      }
-    }
+std::string_view ConsistencyInWords(const Policy& policy, const Limit& limit) {
+  if (policy.config().store.kind != StoreKind::kRedis) return "";
+  switch (limit.consistency) {
+    case Consistency::kExact:
+      return "";
+    case Consistency::kLocal:
+      return "; counted on each node alone";
+    case Consistency::kLeasedFast:
+      // A window's leases end with it, so nothing comes on top.
+      if (limit.variants[0].spec.algorithm == Algorithm::kTokenBucket)
+        return "; leased to the nodes in parts, of which half the burst can come on top at once";
+      break;
+    case Consistency::kLeased:
+      break;
   }
-  return WhyNot(limit.match, call, policy.attributes()).value_or("its match does not hold");
+  return "; leased to the nodes in parts";
 }
-
-}  // namespace
 
 std::string BoundInWords(const Limit& limit, const Variant& variant) {
   if (variant.unlimited) return "unlimited";
@@ -246,63 +228,19 @@ std::string Describe(const Policy& policy) {
   for (const Limit& limit : policy.limits()) {
     const Variant& usual = limit.variants[0];
     out += fmt::format("  {}: {}\n", limit.name, BoundInWords(limit, usual));
-    out += fmt::format("    {}; {}; on {}{}{}{}\n", RateWords(usual), PerWords(policy, limit),
-                       ToString(limit.match, policy.attributes()), EnforceWords(limit),
-                       MissingWords(limit.missing), ConsistencyWords(policy, limit));
+    out += fmt::format("    {}; {}; on {}{}{}{}\n", RateInWords(usual), PerWords(policy, limit),
+                       CallsWords(policy, limit), EnforceWords(limit), MissingWords(limit.missing),
+                       ConsistencyInWords(policy, limit));
     for (size_t i = 1; i < limit.variants.size(); ++i) {
       const Variant& variant = limit.variants[i];
       out += fmt::format("    when {}: {} ({})\n", ToString(variant.when, policy.attributes()),
-                         BoundInWords(limit, variant), RateWords(variant));
+                         BoundInWords(limit, variant), RateInWords(variant));
     }
   }
   for (const ConfigError& warning : policy.warnings()) {
     out += fmt::format("warning: {}\n", ToString(warning));
   }
   return out;
-}
-
-std::string Explain(const Policy& policy, const Attributes& call, Missing door) {
-  std::string applies;
-  std::string others;
-  for (const Limit& limit : policy.limits()) {
-    const int selected = SelectVariant(limit, call, door);
-    if (selected == kDoesNotApply) {
-      others += fmt::format("  {}: {}\n", limit.name, Absence(policy, limit, call, door));
-      continue;
-    }
-    if (selected == kDeniedMissing) {
-      applies +=
-          fmt::format("  {}: denies, since an attribute is missing (missing: deny)\n", limit.name);
-      continue;
-    }
-    const Variant& variant = limit.variants[static_cast<size_t>(selected)];
-    applies += fmt::format("  {}: {} ({}), {}", limit.name, BoundInWords(limit, variant),
-                           RateWords(variant), KeyWords(policy, limit, call));
-    if (selected > 0) {
-      applies +=
-          fmt::format(", by the override when {}", ToString(variant.when, policy.attributes()));
-    }
-    if (!IsEnforced(limit, call)) applies += ", in shadow: counted, never denying";
-    applies += ConsistencyWords(policy, limit);
-    applies += "\n";
-  }
-  return "applies:\n" + (applies.empty() ? "  none\n" : applies) + "does not apply:\n" +
-         (others.empty() ? "  none\n" : others);
-}
-
-Result<std::string> ExplainPairs(const Policy& policy, const std::vector<std::string>& pairs,
-                                 Missing door) {
-  Attributes call;
-  for (const std::string& pair : pairs) {
-    const size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return InvalidArgument("`" + pair + "`: write attributes as NAME=VALUE");
-    }
-    const auto index = policy.attributes().Find(std::string_view(pair).substr(0, equals));
-    if (!index) return std::unexpected(index.error());
-    if (*index != kUnusedAttribute) call.Set(*index, std::string_view(pair).substr(equals + 1));
-  }
-  return Explain(policy, call, door);
 }
 
 }  // namespace weir::policy

@@ -23,6 +23,12 @@ namespace weir::policy {
 // length P; each algorithm states its own true bound.
 std::string BoundInWords(const Limit& limit, const Variant& variant);
 
+// "300/min, burst 50, token_bucket"
+std::string RateInWords(const Variant& variant);
+
+// Where the counter is, when that is not one place for all nodes: "; counted on each node alone".
+std::string_view ConsistencyInWords(const Policy& policy, const Limit& limit);
+
 // The whole policy, a line per door, limit and override.
 std::string Describe(const Policy& policy);
 
@@ -32,6 +38,11 @@ std::string Explain(const Policy& policy, const Attributes& call, Missing door);
 // As above from `name=value` pairs; error for an undeclared attribute or a pair without '='.
 Result<std::string> ExplainPairs(const Policy& policy, const std::vector<std::string>& pairs,
                                  Missing door);
+
+// Which limits apply to a descriptor, given as `key=value` pairs in their order, and why others of
+// its domain do not. Error for a pair without '='.
+Result<std::string> ExplainDescriptor(const Policy& policy, std::string_view domain,
+                                      const std::vector<std::string>& pairs);
 
 // The effective policy with all defaults, one JSON object.
 std::string ToJson(const Policy& policy);

@@ -213,16 +213,32 @@ json::string EnforceText(const Limit& limit) {
   return "";
 }
 
+// Which calls the limit is for, and what makes its key.
+void AddBinding(const Limit& limit, const AttributeTable& names, json::object& out) {
+  if (!limit.descriptor) {
+    json::array per;
+    for (int attribute : limit.per) per.push_back(Text(names.NameOf(attribute)));
+    out["per"] = std::move(per);
+    out["match"] = Match(limit.match, names);
+    return;
+  }
+  json::array entries;
+  for (const EntryPattern& entry : limit.descriptor->entries) {
+    json::object item{{"key", Text(entry.key)}};
+    if (entry.kind != EntryPattern::Kind::kAnyValue) item["value"] = Text(entry.value);
+    entries.push_back(std::move(item));
+  }
+  out["domain"] = Text(limit.descriptor->domain);
+  out["descriptor"] = std::move(entries);
+}
+
 json::object LimitObject(const Limit& limit, const AttributeTable& names) {
-  json::array per;
-  for (int attribute : limit.per) per.push_back(Text(names.NameOf(attribute)));
   const Variant& usual = limit.variants[0];
   json::object out{{"name", Text(limit.name)},
                    {"unit", Text(UnitName(limit.unit))},
-                   {"layer", Text(LayerName(limit.layer))},
-                   {"per", std::move(per)},
-                   {"match", Match(limit.match, names)},
-                   {"algorithm", Text(AlgorithmName(usual.spec.algorithm))}};
+                   {"layer", Text(LayerName(limit.layer))}};
+  AddBinding(limit, names, out);
+  out["algorithm"] = Text(AlgorithmName(usual.spec.algorithm));
   AddRate(limit, usual, out);
   if (usual.spec.strict)
     out["sliding_counter"] = {{"strict", true}, {"buckets", usual.spec.buckets}};

@@ -28,6 +28,17 @@ std::string PeriodKind(const core::MeterSpec& spec) {
   return "";
 }
 
+// What makes the counters of a limit that binds to descriptors, next to the values. Each text with
+// its length, so that no two are spelt alike.
+std::string KeyText(const DescriptorPattern& pattern) {
+  const auto spelt = [](const std::string& text) {
+    return std::to_string(text.size()) + ":" + text;
+  };
+  std::string out = "descriptor " + spelt(pattern.domain);
+  for (const EntryPattern& entry : pattern.entries) out += " " + spelt(entry.key);
+  return out;
+}
+
 // Whether the condition can hold where the attribute is always empty, as a custom one is at the
 // gateway.
 bool CanBeEmpty(const Condition& condition) { return condition.Matches(Attributes()); }
@@ -36,18 +47,17 @@ bool CanBeEmpty(const Condition& condition) { return condition.Matches(Attribute
 
 void LimitReader::Read(const YamlNode& node) {
   what_ = "limits[" + std::to_string(limits_.size()) + "]";
-  const MapReader map(
-      reader_, node, what_,
-      {"name", "per", "match", "rate", "parallel", "burst", "algorithm", "sliding_counter", "align",
-       "timezone", "enforce", "consistency", "missing", "layer", "on_failure", "overrides"},
-      {{"wait", "waiting for room comes with a later version"},
-       {"queue", "queues come with a later version"}});
+  const MapReader map(reader_, node, what_,
+                      {"name", "per", "match", "rate", "parallel", "burst", "algorithm",
+                       "sliding_counter", "align", "timezone", "enforce", "consistency", "missing",
+                       "layer", "on_failure", "overrides", "domain", "descriptor"},
+                      {{"wait", "waiting for room comes with a later version"},
+                       {"queue", "queues come with a later version"}});
   if (!map.ok()) return;
   Limit limit{.place = reader_.PlaceOf(node.mark)};
   limit.name = ReadName(map);
   if (!limit.name.empty()) what_ = "limit `" + limit.name + "`";
-  if (const YamlNode* per = map.Find("per")) ReadPer(*per, limit);
-  if (const YamlNode* match = map.Find("match")) limit.match = ReadMatch(*match, what_ + ": match");
+  ReadBinding(map, limit);
   ReadChoices(map, limit);
   ReadLayer(map, limit);
 
@@ -68,6 +78,14 @@ void LimitReader::Read(const YamlNode& node) {
     CheckGateway(limit, node);
   }
   limits_.push_back(std::move(limit));
+}
+
+// Which calls the limit is for: those by attributes, or those by descriptors.
+void LimitReader::ReadBinding(const MapReader& map, Limit& limit) {
+  if (map.Find("descriptor") != nullptr || map.Find("domain") != nullptr)
+    return ReadDescriptor(map, limit);
+  if (const YamlNode* per = map.Find("per")) ReadPer(*per, limit);
+  if (const YamlNode* match = map.Find("match")) limit.match = ReadMatch(*match, what_ + ": match");
 }
 
 std::string LimitReader::ReadName(const MapReader& map) {
@@ -191,6 +209,7 @@ void LimitReader::ReadLayer(const MapReader& map, Limit& limit) {
 void LimitReader::Identify(Limit& limit) {
   uint32_t per_mask = 0;
   std::string per;
+  if (limit.descriptor) per = KeyText(*limit.descriptor);
   for (int attribute : limit.per) {
     per_mask |= uint32_t{1} << attribute;
     per += (per.empty() ? "" : ",") + std::string(attributes_.NameOf(attribute));
@@ -219,6 +238,7 @@ void LimitReader::CheckGateway(Limit& limit, const YamlNode& node) {
     if (custom && !CanBeEmpty(condition)) limit.applies_at_gateway = false;
   }
   const bool metered = limit.unit != Unit::kRequests && limit.unit != Unit::kParallel;
+  if (limit.descriptor) limit.applies_at_gateway = false;
   if (!gateway_ || !metered || !limit.applies_at_gateway) return;
   reader_.Fail(node.mark,
                what_ + " counts " + std::string(UnitName(limit.unit)) +

@@ -48,6 +48,9 @@ class LimitReader {
 
   std::string ReadName(const MapReader& map);
   void ReadPer(const YamlNode& node, Limit& limit);
+  void ReadBinding(const MapReader& map, Limit& limit);
+  void ReadDescriptor(const MapReader& map, Limit& limit);
+  std::optional<EntryPattern> ReadEntry(const YamlNode& node, const std::string& what);
   void ReadEnforce(const YamlNode& node, Limit& limit);
   void ReadChoices(const MapReader& map, Limit& limit);
   void CheckLeased(const MapReader& map, const Limit& limit);

@@ -91,15 +91,28 @@ class PolicyCompiler {
   }
 
   void ReadLimits() {
-    const auto items = files_.Items("limits");
-    if (items.size() > Policy::kMaxLimits) {
-      reader_.Fail(items[Policy::kMaxLimits]->mark,
-                   "more than " + std::to_string(Policy::kMaxLimits) + " limits");
-      return;
-    }
     LimitReader limits(reader_, policy_->attributes_, policy_->config_.listen.gateway.has_value());
-    for (const YamlNode* node : items) limits.Read(*node);
+    int by_attributes = 0;
+    int by_descriptor = 0;
+    for (const YamlNode* node : files_.Items("limits")) {
+      const bool binds = BindsToDescriptor(*node);
+      const int most = binds ? Policy::kMaxDescriptorLimits : Policy::kMaxLimits;
+      if (++(binds ? by_descriptor : by_attributes) > most) {
+        reader_.Fail(node->mark, "more than " + std::to_string(most) +
+                                     (binds ? " limits with `descriptor`" : " limits"));
+        return;
+      }
+      limits.Read(*node);
+    }
     policy_->limits_ = limits.Take();
+    for (const Limit& limit : policy_->limits_) {
+      if (limit.descriptor) policy_->descriptors_.Add(*limit.descriptor, limit.index);
+    }
+  }
+
+  static bool BindsToDescriptor(const YamlNode& node) {
+    return std::ranges::any_of(
+        node.entries, [](const YamlEntry& entry) { return entry.key->text == "descriptor"; });
   }
 
   void CheckTogether() {

@@ -25,6 +25,8 @@
 #include "core/meter.h"
 #include "policy/attributes.h"
 #include "policy/config.h"
+#include "policy/descriptor_index.h"
+#include "policy/descriptor_pattern.h"
 #include "policy/matcher.h"
 #include "policy/routes.h"
 #include "weir/limit.h"
@@ -92,6 +94,8 @@ struct ExactOverrides {
 };
 
 // A named rule. All limits that match a call apply to it; their order in the file has no meaning.
+// One that binds to descriptors applies to calls by descriptors only (DescriptorIndex says which),
+// the others to calls by attributes only.
 struct Limit {
   std::string name;
   int index = 0;  // In Policy::limits().
@@ -105,7 +109,8 @@ struct Limit {
   std::optional<OnFailure> on_failure;  // Default: the store's.
   std::vector<int> per;  // Attribute indexes in the order written; empty: one counter for all.
   Matcher match;
-  uint32_t needed_mask = 0;       // Attributes that `per` and `match` name.
+  std::optional<DescriptorPattern> descriptor;  // In place of `per` and `match`.
+  uint32_t needed_mask = 0;                     // Attributes that `per` and `match` name.
   std::vector<Variant> variants;  // [0] is the default, then the overrides in the order written.
   std::vector<ExactOverrides> exact_overrides;
   std::vector<int> scanned_overrides;  // Variants that no hash finds, ascending.
@@ -127,6 +132,8 @@ int SelectVariant(const Limit& limit, const Attributes& call, Missing door);
 // Whether a denial of `limit` stands for this call's key; false: it is only counted, as in shadow.
 // `enforce: 10%` takes a stable tenth of the keys, the same on every node and after every restart.
 bool IsEnforced(const Limit& limit, const Attributes& call);
+// The same for a limit that binds to descriptors, whose key is their values.
+bool IsEnforced(const Limit& limit, std::span<const DescriptorEntry> entries);
 
 class Policy {
  public:
@@ -141,13 +148,16 @@ class Policy {
   static LoadResult FromText(std::string text, const std::string& file_name, const Env& env);
 
   static constexpr int kMaxErrors = 20;
-  static constexpr int kMaxLimits = 1000;
+  static constexpr int kMaxLimits = 1000;  // By attributes: each call looks at them all.
+  static constexpr int kMaxDescriptorLimits = 10'000;
   static constexpr int kMaxPer = 8;
 
   const Config& config() const { return config_; }
   const AttributeTable& attributes() const { return attributes_; }
   std::span<const Limit> limits() const { return limits_; }
   const RouteTable& routes() const { return routes_; }
+  // Which limits apply to a descriptor, as indexes into limits().
+  const DescriptorIndex& descriptors() const { return descriptors_; }
 
   // The limit of that name, or null.
   const Limit* FindLimit(std::string_view name) const;
@@ -167,6 +177,7 @@ class Policy {
   AttributeTable attributes_;
   std::vector<Limit> limits_;
   RouteTable routes_;
+  DescriptorIndex descriptors_;
   std::vector<ConfigError> warnings_;
   std::vector<std::string> files_;
 };

@@ -281,9 +281,9 @@ TEST(Policy, TheGrpcDoorNeedsNoTokenAndMayEndOldConnections) {
   EXPECT_EQ(MustLoad("listen: {grpc: 127.0.0.1:0}")->config().listen.grpc->max_connection_age,
             std::chrono::seconds(0));
   EXPECT_THAT(ErrorsOf("listen:\n  grpc: {address: 127.0.0.1:8083, token: t}\n"),
-              ElementsAre(HasSubstr("test.yaml:2:36: unknown key `token` in listen.grpc")));
+              ElementsAre(HasSubstr("test.yaml:2:35: unknown key `listen.grpc.token`")));
   EXPECT_THAT(ErrorsOf("listen:\n  api: {address: 127.0.0.1:8083, max_connection_age: 1s}\n"),
-              ElementsAre(HasSubstr("unknown key `max_connection_age` in listen.api")));
+              ElementsAre(HasSubstr("unknown key `listen.api.max_connection_age`")));
 }
 
 TEST(Policy, WhatALaterVersionBringsIsRefused) {

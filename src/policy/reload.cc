@@ -51,6 +51,15 @@ std::string PerText(const Policy& policy, const Limit& limit) {
   return out + "]";
 }
 
+// What of a descriptor names the counters: its values may become more or less exact.
+std::string KeysText(const Limit& limit) {
+  if (!limit.descriptor) return "none";
+  std::string out = limit.descriptor->domain + " [";
+  for (const EntryPattern& entry : limit.descriptor->entries)
+    out += (out.ends_with('[') ? "" : ", ") + entry.key;
+  return out + "]";
+}
+
 // Both kinds of lease have one counter.
 Consistency CounterOf(Consistency consistency) {
   return consistency == Consistency::kLeasedFast ? Consistency::kLeased : consistency;
@@ -68,6 +77,8 @@ std::string WhyAfresh(const Policy& running, const Limit& was, const Policy& nex
   const std::string old_per = PerText(running, was);
   const std::string new_per = PerText(next, is);
   if (old_per != new_per) return "`per` changed from " + old_per + " to " + new_per;
+  if (KeysText(was) != KeysText(is))
+    return "`descriptor` changed from " + KeysText(was) + " to " + KeysText(is);
   if (old_spec.algorithm != new_spec.algorithm) {
     return "the algorithm changed from " + std::string(AlgorithmName(old_spec.algorithm)) + " to " +
            std::string(AlgorithmName(new_spec.algorithm));

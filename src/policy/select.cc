@@ -52,6 +52,17 @@ class StableHash {
   uint64_t state_ = 0xcbf29ce484222325;
 };
 
+// `add_key` adds the values that make the key.
+template <typename AddKey>
+bool IsEnforcedFor(const Limit& limit, AddKey&& add_key) {
+  if (limit.enforce == Enforce::kAll) return true;
+  if (limit.enforce == Enforce::kShadow) return false;
+  StableHash hash;
+  hash.Add(limit.name);
+  add_key(hash);
+  return static_cast<int>(hash.Finish() % 100) < limit.enforce_percent;
+}
+
 // The one attribute of `when` that a hash can decide: all its patterns are exact. Client goes
 // first, as the one that overrides name most.
 const Condition* ExactCondition(const Matcher& when) {
@@ -90,6 +101,7 @@ void IndexOverrides(Limit& limit) {
 }
 
 int SelectVariant(const Limit& limit, const Attributes& call, Missing door) {
+  if (limit.descriptor) return kDoesNotApply;
   const Missing missing = limit.missing == Missing::kDoor ? door : limit.missing;
   const uint32_t absent = limit.needed_mask & ~call.present_mask();
   if (absent != 0) {
@@ -104,12 +116,15 @@ int SelectVariant(const Limit& limit, const Attributes& call, Missing door) {
 }
 
 bool IsEnforced(const Limit& limit, const Attributes& call) {
-  if (limit.enforce == Enforce::kAll) return true;
-  if (limit.enforce == Enforce::kShadow) return false;
-  StableHash hash;
-  hash.Add(limit.name);
-  for (int attribute : limit.per) hash.Add(call.Get(attribute));
-  return static_cast<int>(hash.Finish() % 100) < limit.enforce_percent;
+  return IsEnforcedFor(limit, [&](StableHash& hash) {
+    for (int attribute : limit.per) hash.Add(call.Get(attribute));
+  });
+}
+
+bool IsEnforced(const Limit& limit, std::span<const DescriptorEntry> entries) {
+  return IsEnforcedFor(limit, [&](StableHash& hash) {
+    for (const DescriptorEntry& entry : entries) hash.Add(entry.value);
+  });
 }
 
 }  // namespace weir::policy

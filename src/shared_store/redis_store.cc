@@ -158,7 +158,8 @@ bool RedisStore::CanPay(const Charge& charge, const SharedTerms& terms) const {
 // A limit that is known to deny the call spares it the way to the store.
 bool RedisStore::DeniedAlready(const Charge& charge, SharedOutcome& outcome) const {
   if (!charge.enforced || charge.cost == 0) return false;
-  const auto denial = denials_.Find(charge.key, charge.cost, options_.loop->now_ns());
+  const auto denial =
+      denials_.Find(charge.key, charge.cost, options_.loop->now_ns(), charge.meter->id());
   // A larger cost is denied as well, and only the store knows for how long.
   if (!denial || denial->cost != charge.cost) return false;
   Put(DeniedByCache(*denial), Source::kDenyCache, outcome);
@@ -264,7 +265,7 @@ void RedisStore::LearnDenials(const Part& part) {
     const core::Step& step = part.outcomes[n].step;
     if (step.allowed || charge.cost == 0 || charge.meter->form() == core::Form::kParallel) continue;
     denials_.Put(charge.key, charge.cost, part.sent_ns, step.retry_after_ns, kReservations,
-                 {step.remaining, step.reset_after_ns});
+                 {step.remaining, step.reset_after_ns, charge.meter->id()});
   }
 }
 

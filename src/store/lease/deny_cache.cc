@@ -32,15 +32,17 @@ void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_aft
       .until_ns = until_ns,
       .ends_ns = ends_ns,
       .generation = generation_,
+      .rate = standing.rate,
       .remaining = standing.remaining,
       .full_ns = sent_ns + std::clamp<int64_t>(standing.reset_after_ns, 0, kForeverNs / 2)};
   Slot* victim = nullptr;
   for (Slot *slot = &slots_[SetOf(key)], *end = slot + kWays; slot != end; ++slot) {
     if (Holds(*slot, key)) {
       // Two true sentences, room for one: the one that ends later, or else denies more. One that
-      // has run out is true of nothing.
-      if (slot->until_ns > sent_ns && slot->cost <= cost && slot->until_ns >= until_ns) return;
-      if (slot->until_ns > sent_ns && slot->cost < cost) return;
+      // has run out is true of nothing, and one under another rate is of no use to the next call.
+      const bool holds = slot->until_ns > sent_ns && slot->rate == entry.rate;
+      if (holds && slot->cost <= cost && slot->until_ns >= until_ns) return;
+      if (holds && slot->cost < cost) return;
       *slot = entry;
       return;
     }
@@ -52,13 +54,16 @@ void DenyCache::Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_aft
   *victim = entry;
 }
 
-std::optional<DenyCache::Denial> DenyCache::Find(Key128 key, int64_t cost, int64_t now_ns) const {
+std::optional<DenyCache::Denial> DenyCache::Find(Key128 key, int64_t cost, int64_t now_ns,
+                                                 uint32_t rate) const {
   for (const Slot *slot = &slots_[SetOf(key)], *end = slot + kWays; slot != end; ++slot) {
     if (!Holds(*slot, key)) continue;
     if (cost < slot->cost || cost <= 0 || slot->until_ns <= now_ns) return std::nullopt;
-    return Denial{.cost = slot->cost,
-                  .wait_ns = slot->ends_ns == kForeverNs ? core::kNever : slot->ends_ns - now_ns,
-                  .standing = {slot->remaining, std::max<int64_t>(slot->full_ns - now_ns, 0)}};
+    if (slot->rate != rate) return std::nullopt;
+    return Denial{
+        .cost = slot->cost,
+        .wait_ns = slot->ends_ns == kForeverNs ? core::kNever : slot->ends_ns - now_ns,
+        .standing = {slot->remaining, std::max<int64_t>(slot->full_ns - now_ns, 0), slot->rate}};
   }
   return std::nullopt;
 }

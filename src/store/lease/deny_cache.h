@@ -46,6 +46,7 @@ class DenyCache {
   struct Standing {
     int64_t remaining = 0;
     int64_t reset_after_ns = 0;  // Below 2^62.
+    uint32_t rate = 0;           // Which rate denied: under another the same cost may pass.
     friend bool operator==(const Standing&, const Standing&) = default;
   };
   void Put(Key128 key, int64_t cost, int64_t sent_ns, int64_t retry_after_ns, bool reservations,
@@ -61,8 +62,8 @@ class DenyCache {
     Standing standing;    // As the store told it, its time less what has passed.
     friend bool operator==(const Denial&, const Denial&) = default;
   };
-  // What is known to deny `cost`. Nothing: ask the store.
-  std::optional<Denial> Find(Key128 key, int64_t cost, int64_t now_ns) const;
+  // What is known to deny `cost` under that rate. Nothing: ask the store.
+  std::optional<Denial> Find(Key128 key, int64_t cost, int64_t now_ns, uint32_t rate = 0) const;
 
   void Drop(Key128 key);
   void DropAll() { ++generation_; }
@@ -75,7 +76,8 @@ class DenyCache {
     int64_t cost = 0;
     int64_t until_ns = 0;  // So long it is believed.
     int64_t ends_ns = 0;   // So long the store said it would last; kForeverNs.
-    uint64_t generation = 0;
+    uint32_t generation = 0;
+    uint32_t rate = 0;
     int64_t remaining = 0;
     int64_t full_ns = 0;  // When all is there again.
   };
@@ -86,7 +88,7 @@ class DenyCache {
   }
 
   Options options_;
-  uint64_t generation_ = 1;
+  uint32_t generation_ = 1;
   size_t set_mask_ = 0;
   std::vector<Slot> slots_;
 };

@@ -124,5 +124,18 @@ TEST(DenyCache, NeverDeniesWhatNoDenialCovers) {
   EXPECT_GT(found, 10'000);
 }
 
+TEST(DenyCache, Case41_ADenialUnderOneRateSaysNothingOfAnother) {
+  DenyCache cache({});
+  const Key128 key{1, 2};
+  cache.Put(key, 1, 0, 1000, false, {.remaining = 0, .reset_after_ns = 0, .rate = 7});
+  EXPECT_TRUE(cache.Find(key, 1, 0, 7));
+  EXPECT_FALSE(cache.Find(key, 1, 0, 8));
+  cache.Put(key, 2, 0, 1000, false, {.remaining = 1, .reset_after_ns = 0, .rate = 8});
+  EXPECT_FALSE(cache.Find(key, 2, 0, 7));
+  EXPECT_TRUE(cache.Find(key, 2, 0, 8));
+  cache.Drop(key);
+  EXPECT_FALSE(cache.Find(key, 2, 0, 8));
+}
+
 }  // namespace
 }  // namespace weir::store::lease

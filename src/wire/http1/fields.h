@@ -121,7 +121,7 @@ enum class BodyKind : uint8_t {
 
 struct HeadLimits {
   size_t bytes_max = 64 * 1024;  // Of the whole head; beyond: 431, or 414 within the first line.
-  size_t target_bytes_max = 16 * 1024;          // Beyond: 414.
+  size_t target_bytes_max = 16 * 1024;  // Beyond: 414.
   // Beyond: 431; at most kCapacity, which leaves room for what a proxy adds.
   size_t fields_max = 100;
 };

@@ -3,7 +3,6 @@
 namespace weir::protobuf {
 namespace {
 
-constexpr uint32_t kNumberMax = (1u << 29) - 1;
 constexpr int kGroupDepthMax = 100;  // As the library has it.
 
 }  // namespace
@@ -15,10 +14,21 @@ bool Reader::ReadVarint(uint64_t& value) {
     const auto byte = static_cast<unsigned char>(*at_++);
     read |= static_cast<uint64_t>(byte & 0x7f) << shift;
     if (byte < 0x80) {
-      value = read;
-      // The tenth byte has room for one bit.
-      return shift < 63 || byte <= 1 ? true : Fail();
+      value = read;  // What the tenth byte has beyond its one bit is lost, as in the library.
+      return true;
     }
+  }
+  return Fail();
+}
+
+// At most five bytes, and what the fifth has beyond 32 bits is lost, as in the library.
+bool Reader::ReadTag(uint32_t& tag) {
+  tag = 0;
+  for (int shift = 0; shift < 35; shift += 7) {
+    if (at_ == end_) return Fail();
+    const auto byte = static_cast<unsigned char>(*at_++);
+    tag |= static_cast<uint32_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return tag >> 3 != 0 || Fail();
   }
   return Fail();
 }
@@ -35,10 +45,9 @@ bool Reader::ReadFixed(size_t bytes) {
 
 bool Reader::Next() {
   if (!ok_ || at_ == end_) return false;
-  uint64_t tag = 0;
-  if (!ReadVarint(tag) || tag > UINT32_MAX || (tag >> 3) == 0) return Fail();
-  number_ = static_cast<uint32_t>(tag >> 3);
-  static_assert(kNumberMax == UINT32_MAX >> 3);
+  uint32_t tag = 0;
+  if (!ReadTag(tag)) return false;
+  number_ = tag >> 3;
   type_ = static_cast<WireType>(tag & 7);
   switch (tag & 7) {
     case 0:
@@ -67,9 +76,9 @@ bool Reader::SkipGroup() {
   int depth = 0;
   open[depth++] = number_;
   while (depth > 0) {
-    uint64_t tag = 0;
-    if (!ReadVarint(tag) || tag > UINT32_MAX || (tag >> 3) == 0) return Fail();
-    const auto number = static_cast<uint32_t>(tag >> 3);
+    uint32_t tag = 0;
+    if (!ReadTag(tag)) return false;
+    const uint32_t number = tag >> 3;
     uint64_t length = 0;
     switch (tag & 7) {
       case 0:

@@ -40,6 +40,7 @@ class Reader {
     return false;
   }
   bool ReadVarint(uint64_t& value);
+  bool ReadTag(uint32_t& tag);
   bool ReadFixed(size_t bytes);
   bool SkipGroup();
 

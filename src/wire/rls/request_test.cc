@@ -119,6 +119,15 @@ TEST(RlsRequest, WhatIsNoMessageIsRefused) {
   EXPECT_EQ(reader.domain(), "d");
 }
 
+TEST(RlsRequest, AVarintOfTenBytesIsTakenAsTheLibraryTakesIt) {
+  const std::string bytes("\x18\xee\xee\xee\xee\xee\xee\xee\xee\xee\x18");
+  pb::RateLimitRequest parsed;
+  ASSERT_TRUE(parsed.ParseFromString(bytes));
+  RequestReader reader;
+  ASSERT_TRUE(reader.Read(bytes).has_value());
+  EXPECT_EQ(reader.hits_addend(), parsed.hits_addend());
+}
+
 TEST(RlsRequest, TextThatIsNoUtf8IsTaken) {
   RequestReader reader;
   ASSERT_TRUE(reader.Read("\x0a\x02\xff\xfe").has_value());

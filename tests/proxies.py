@@ -13,8 +13,8 @@ import httpx
 from servers import PATIENCE_S, ROOT, Process, wait_until
 
 EXAMPLES = ROOT / "examples"
-# What examples/forward-auth.yaml and the proxies' files say: the proxy, Weir, the application.
-PROXY, WEIR, APP = "8080", "8081", "8090"
+# What the files of examples/ say: the proxy, Weir, Weir over gRPC, the application.
+PROXY, WEIR, WEIR_GRPC, APP = "8080", "8081", "8083", "8090"
 SPARE = "8088"  # A port of the proxy's own.
 
 
@@ -70,8 +70,8 @@ class App:
         self._thread.join(PATIENCE_S)
 
 
-class ForwardProxy(Process):
-    """A proxy with its example, in a folder of its own. `fail_open`: changed as docs/forward-auth.md says."""
+class Proxy(Process):
+    """A proxy with its example, in a folder of its own. `fail_open`: changed as its page in docs/ says."""
 
     example = ""  # Below examples/.
     fail_open = ("", "")  # What is put in place of what.
@@ -82,7 +82,7 @@ class ForwardProxy(Process):
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._ports = {PROXY: self.port, WEIR: weir_port, APP: app_port, SPARE: free_port()}
+        self._ports = {PROXY: self.port, WEIR: weir_port, WEIR_GRPC: weir_port, APP: app_port, SPARE: free_port()}
         text = self._example_text(self.example)
         if fail_open:
             assert self.fail_open[0] in text
@@ -113,7 +113,7 @@ class ForwardProxy(Process):
         return httpx.Client(base_url=self.url, transport=transport, timeout=PATIENCE_S, **options)
 
 
-class Nginx(ForwardProxy):
+class Nginx(Proxy):
     example = "nginx/weir.conf"
     fail_open = ("# fail open: ", "")
 
@@ -129,7 +129,7 @@ class Nginx(ForwardProxy):
         return [nginx, "-e", "stderr", "-p", str(self.folder), "-c", str(main)]
 
 
-class Caddy(ForwardProxy):
+class Caddy(Proxy):
     example = "caddy/Caddyfile"
     fail_open = ("# fail open: ", "")
     away_statuses = {502, 504}
@@ -138,7 +138,7 @@ class Caddy(ForwardProxy):
         return ["caddy", "run", "--config", str(config), "--adapter", "caddyfile"]
 
 
-class Envoy(ForwardProxy):
+class Envoy(Proxy):
     example = "envoy/envoy.yaml"
     fail_open = ("failure_mode_allow: false", "failure_mode_allow: true")
 
@@ -147,7 +147,14 @@ class Envoy(ForwardProxy):
         return [envoy, "-c", str(config), "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning"]
 
 
-class HaProxy(ForwardProxy):
+class EnvoyRateLimit(Envoy):
+    """Asks the rate limit service in place of ext_authz."""
+
+    example = "envoy/rate-limit.yaml"
+    fail_open = ("failure_mode_deny: true", "failure_mode_deny: false")
+
+
+class HaProxy(Proxy):
     example = "haproxy/haproxy.cfg"
     fail_open = ("unless { var(txn.weir_status) -m int 200 }", "unless { var(txn.weir_status) -m int 200 0 }")
 
