@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "wire/http2/session_memory.h"
+
 namespace weir::http2 {
 namespace {
 
@@ -217,7 +219,8 @@ struct ServerSession::Callbacks {
 
 ServerSession::ServerSession(const SessionLimits& limits, Acceptor& acceptor)
     : limits_(limits), acceptor_(acceptor), idle_frames_left_(limits.idle_frames_burst) {
-  Check(nghttp2_session_server_new2(&session_, Callbacks::Table(), this, Callbacks::Options()));
+  Check(nghttp2_session_server_new3(&session_, Callbacks::Table(), this, Callbacks::Options(),
+                                    SessionMemory()));
   const nghttp2_settings_entry settings[] = {
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.concurrent_streams_max},
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<uint32_t>(limits.stream_window_bytes)},

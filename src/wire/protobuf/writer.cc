@@ -38,6 +38,28 @@ void Writer::BytesAlways(uint32_t number, std::string_view bytes) {
   out_.Append(bytes);
 }
 
+void Writer::Pair(uint32_t number, std::string_view first, std::string_view second) {
+  constexpr size_t kOneByteMax = 127;
+  const size_t bytes = 4 + first.size() + second.size();
+  if (number > 15 || bytes > kOneByteMax || first.empty() || second.empty()) {
+    const Nested pair(*this, number);
+    Bytes(1, first);
+    Bytes(2, second);
+    return;
+  }
+  char* at = out_.Prepare(2 + bytes);
+  const auto front = [&at](uint32_t field, size_t length) {
+    *at++ = static_cast<char>(field << 3 | 2);
+    *at++ = static_cast<char>(length);
+  };
+  front(number, bytes);
+  front(1, first.size());
+  at = static_cast<char*>(std::memcpy(at, first.data(), first.size())) + first.size();
+  front(2, second.size());
+  std::memcpy(at, second.data(), second.size());
+  out_.Commit(2 + bytes);
+}
+
 Writer::Nested::Nested(Writer& writer, uint32_t number) : out_(writer.out_) {
   AppendVarint(out_, number << 3 | 2);
   out_.Append('\0');

@@ -34,6 +34,8 @@ class Writer {
     if (!bytes.empty()) BytesAlways(number, bytes);
   }
   void BytesAlways(uint32_t number, std::string_view bytes);
+  // A nested message of two texts, as a map's entry is: fields 1 and 2.
+  void Pair(uint32_t number, std::string_view first, std::string_view second);
 
   // A nested message: what is written while this lives.
   class Nested {

@@ -23,9 +23,7 @@ void ResponseWriter::Status(const DescriptorStatus& status) {
 }
 
 void ResponseWriter::ResponseHeader(std::string_view name, std::string_view value) {
-  const Writer::Nested header(writer_, 3);
-  writer_.Bytes(1, name);
-  writer_.Bytes(2, value);
+  writer_.Pair(3, name, value);
 }
 
 // Struct is a map of Values: entries of {key = 1, value = 2}. A message field that comes several
