@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import signal
 import socket
@@ -16,7 +17,7 @@ import openai
 import pytest
 from raw_http import RawConnection
 from raw_http2 import Http2Connection
-from servers import CHAT, wait_until
+from servers import CHAT, ROOT, Upstream, Weir, wait_until
 
 NODE = Path(__file__).parent / "node"
 INSTALL = "scripts/install_packages.sh test installs it"
@@ -467,7 +468,7 @@ class TestConnections:
 # --- Certificates
 
 
-def certificate_of(weir, certificates, door="gateway"):
+def certificate_of(weir, door="gateway"):
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -499,7 +500,7 @@ class TestCertificates:
     def test_a_reload_reads_them_again(self, start_weir, certificates, other_certificates, files, how):
         listen = {door: tls_door(files) for door in ("gateway", "api")}
         weir = start_weir([PLENTY], listen=listen, config={"watch": how == "watch"})
-        assert certificate_of(weir, files) == der(certificates.cert)
+        assert certificate_of(weir) == der(certificates.cert)
         context = trusting(certificates, "h2")
         with Http2Connection(weir.address("gateway"), context) as old:
             slow = old.begin("/v1/models?x-mock-latency-ms=300")
@@ -508,10 +509,8 @@ class TestCertificates:
                 assert weir.hup()["message"] == "reloaded"
             elif how == "admin":
                 assert weir.reload().status_code == 200
-            for door in ("gateway", "api"):
-                wait_until(
-                    lambda: certificate_of(weir, files, door) == der(other_certificates.cert), "the new certificate", 10
-                )
+            new = [der(other_certificates.cert)] * 2
+            wait_until(lambda: [certificate_of(weir, door) for door in ("gateway", "api")] == new, "the new one", 10)
             assert old.finish(slow).status == 200
             assert old.ask("/v1/models").status == 200  # As it was.
             assert old.peer_certificate() == der(certificates.cert)
@@ -533,11 +532,11 @@ class TestCertificates:
         line = weir.hup()
         assert line["message"] == "reload failed; the running policy stays"
         assert reason in line["error"]
-        assert certificate_of(weir, files) == der(certificates.cert)
+        assert certificate_of(weir) == der(certificates.cert)
         assert weir.metric("weir_config_last_reload_successful") == 0
         files.use(other_certificates)
         assert weir.reload().status_code == 200
-        assert certificate_of(weir, files) == der(other_certificates.cert)
+        assert certificate_of(weir) == der(other_certificates.cert)
 
     def test_a_missing_file_is_named_at_start(self, weir_command, tmp_path):
         config = tmp_path / "weir.yaml"
@@ -709,3 +708,27 @@ def test_httpx_and_http1_clients_share_a_limit(start_weir):
     for thread in threads:
         thread.join()
     assert sorted(statuses) == [200] * 10 + [429] * 10
+
+
+def test_the_page_shows_what_happens(started, tmp_path):
+    """The commands of docs/http2.md, with ports of their own."""
+    page = (ROOT / "docs" / "http2.md").read_text()
+    (config,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S)
+    (console,) = re.findall(r"^```console\n(.*?)^```$", page, re.M | re.S)
+    openssl, upstream, serve, *calls = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", console, re.M)
+
+    def run(command):
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run(openssl[0])
+    assert upstream[0].startswith("weir mock-upstream") and serve[0] == "weir serve --config weir.yaml &"
+    stand_in = Upstream()
+    started.append(stand_in)
+    config = config.replace("127.0.0.1:8090", stand_in.address).replace("127.0.0.1:8443", "127.0.0.1:0")
+    weir = Weir(tmp_path, config)
+    started.append(weir)
+    assert len(calls) == 2
+    for command, shown in calls:
+        assert run(command.replace("127.0.0.1:8443", weir.addresses["gateway"])) == shown
