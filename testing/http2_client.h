@@ -114,6 +114,8 @@ class Http2Client {
   }
 
   const Answer& answer(int32_t id) { return answers_[id]; }
+  // What of a request's body has not been sent.
+  size_t body_left(int32_t id) { return bodies_[id].size(); }
   // The error code of the last GOAWAY.
   std::optional<uint32_t> goaway() const { return goaway_; }
   int32_t goaway_last_stream() const { return goaway_last_stream_; }

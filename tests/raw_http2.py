@@ -10,6 +10,10 @@ import h2.events
 import h2.settings
 from servers import PATIENCE_S
 
+# RFC 9113, section 7.
+NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL = 0, 1, 2, 8
+JSON = {"content-type": "application/json"}
+
 
 class Answer:
     def __init__(self):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -42,6 +43,19 @@ def wait_until(condition, what, timeout_s=PATIENCE_S, interval_s=0.01):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout_s} s: {what}")
         time.sleep(interval_s)
+
+
+def tls_door(certificates, **more):
+    """A door of `listen` with TLS. `more`: client_ca."""
+    return {"address": "127.0.0.1:0", "tls": {"cert": str(certificates.cert), "key": str(certificates.key), **more}}
+
+
+def trusting(certificates, *protocols):
+    """The context of a client that trusts them and offers these protocols (ALPN)."""
+    context = ssl.create_default_context(cafile=str(certificates.ca))
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    return context
 
 
 class Process:

@@ -1,4 +1,4 @@
-// Gateway: the HTTP/1.1 reverse proxy that limits what it forwards. One per event loop.
+// Gateway: the HTTP reverse proxy that limits what it forwards. One per event loop.
 //
 // Each call goes through the same steps: canonical path, route, identity, attributes, Decide; then
 // it is refused with the limit headers and a body in the shape that its client reads, or forwarded
@@ -56,9 +56,9 @@ class Gateway {
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
-  // Serves a connection until it closes. A TLS handshake, where the door has TLS, comes before. The
-  // policy's timeouts and bounds apply; a reload reaches every connection with its next call. The
-  // number of connections is the caller's to bound.
+  // Serves a connection of HTTP/1.1, or a stream of HTTP/2, until it closes. A TLS handshake, where
+  // the door has TLS, comes before. The policy's timeouts and bounds apply; a reload reaches every
+  // connection with its next call. The number of connections is the caller's to bound.
   Task<void> Serve(std::unique_ptr<net::Stream> stream);
 
   // Closes the connections that wait for a request, for the end of a drain's delay. While

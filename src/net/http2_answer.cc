@@ -28,8 +28,8 @@ std::string_view Http2Answer::Lowered(std::string_view name) {
 
 size_t Http2Answer::Append(std::string_view bytes) {
   if (complete()) return bytes.size();  // Nothing can follow; nobody reads it.
-  const std::string_view taken = bytes.substr(0, room());
   bytes_.Consume(std::exchange(head_bytes_, 0));
+  const std::string_view taken = bytes.substr(0, room());
   bytes_.Append(taken);
   return taken.size();
 }

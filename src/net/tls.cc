@@ -25,7 +25,7 @@ std::string WhyUnreadable(const std::string& file) {
 std::unexpected<Error> Unusable(std::string_view what, const std::string& file) {
   std::string reason = WhyUnreadable(file);
   if (reason.empty()) {
-    const char* const said = ERR_reason_error_string(ERR_peek_last_error());
+    const char* const said = ERR_reason_error_string(ERR_peek_error());  // The first knows most.
     reason = said != nullptr ? said : "cannot be used";
   }
   return InvalidArgument(std::string(what) + " " + file + ": " + reason);
@@ -102,6 +102,7 @@ Result<std::unique_ptr<TlsContext>> TlsContext::Server(const ServerOptions& opti
     return std::unexpected(used.error());
   }
   if (!options.client_ca_file.empty()) {
+    ERR_clear_error();
     if (SSL_CTX_load_verify_locations(context, options.client_ca_file.c_str(), nullptr) != 1) {
       return Unusable("client CA certificates", options.client_ca_file);
     }
