@@ -7,7 +7,7 @@ import pytest
 import yaml
 from servers import BINARY, make_config
 
-COMMANDS = ["serve", "validate", "explain", "check", "mock-upstream", "version"]
+COMMANDS = ["serve", "validate", "explain", "check", "import", "mock-upstream", "version"]
 
 
 def write(tmp_path, config, name="weir.yaml"):
@@ -230,6 +230,21 @@ def test_an_address_of_the_store_that_is_none_is_told_without_its_password(weir_
     assert run.returncode == 1
     assert said in run.stderr
     assert "pa55word" not in run.stderr + run.stdout
+
+
+def test_explain_follows_a_descriptor(weir_command, tmp_path):
+    limits = [
+        {"name": "users", "domain": "d", "descriptor": [{"key": "database", "value": "users"}], "rate": "5/s"},
+        {"name": "any", "domain": "d", "descriptor": [{"key": "database"}], "rate": "9/s"},
+    ]
+    path = write(tmp_path, {"limits": limits})
+    run = weir_command("explain", "--config", path, "--domain", "d", "database=users")
+    assert run.returncode == 0, run.stderr
+    applies, others = run.stdout.split("does not apply:\n")
+    assert "  users: at most 10 in any second" in applies and "any:" not in applies
+    assert others == "  any: database=users is more specific\n"
+    assert weir_command("explain", "--config", path, "--domain", "d").returncode == 2
+    assert weir_command("explain", "--config", path, "--domain", "d", "nonsense").returncode == 2
 
 
 def test_explain_says_which_limits_apply_and_why_others_do_not(weir_command, tmp_path):
