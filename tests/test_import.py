@@ -36,9 +36,9 @@ def test_what_is_imported_is_valid_and_says_the_same(weir_command, folder, tmp_p
     run = weir_command("import", "envoy-ratelimit", folder)
     assert run.returncode == 0, run.stderr
     assert run.stderr == (
-        f"note: {folder}/messaging.yaml:9:17: `quota_mode` has no equivalent: the limit denies like any other\n"
+        f"note: {folder}/messaging.yaml:10:17: `quota_mode` has no equivalent: the limit denies like any other\n"
     )
-    assert f"# {folder}/messaging.yaml:9:17: `quota_mode` has no equivalent" in run.stdout
+    assert f"# {folder}/messaging.yaml:10:17: `quota_mode` has no equivalent" in run.stdout
     limits = tmp_path / "limits.yaml"
     limits.write_text(run.stdout)
     valid = weir_command("validate", limits)
