@@ -110,12 +110,10 @@ void Shard::BeginDrain() {
 void Shard::CloseIdle() {
   gateway_->CloseIdle();
   http2_.CloseIdle();
-  grpc_.CloseIdle();
 }
 
 void Shard::CloseListeners() {
   doors_closed_.draining = true;
-  grpc_.BeginDrain();
   http2_.AskToLeave();
   listeners_.clear();
   if (shared_store_) shared_store_->LeaveNodes();
@@ -136,7 +134,7 @@ Task<void> Shard::Serve(metrics::Door door, std::shared_ptr<const net::TlsContex
                                     doors_closed_);
   } else if (ready && door == metrics::Door::kGrpc) {
     co_await doors::rls::ServeGrpc(std::move(stream), services_->grpc(), GrpcOptions(), drain_,
-                                   grpc_);
+                                   http2_);
   } else if (ready) {
     co_await ServeHttp(door, std::move(stream));
   }
@@ -177,14 +175,11 @@ doors::resp::RespOptions Shard::RespOptions() {
   return options;
 }
 
-doors::rls::GrpcOptions Shard::GrpcOptions() {
+net::Http2Options Shard::GrpcOptions() {
   const policy::Config& config = worker_->policy().config();
-  doors::rls::GrpcOptions options;
-  options.head_timeout_ns = config.timeouts.header.count();
-  options.idle_timeout_ns = config.timeouts.idle.count();
-  options.write_timeout_ns = config.timeouts.write.count();
-  if (config.listen.grpc)
-    options.max_connection_age_ns = config.listen.grpc->max_connection_age.count();
+  net::Http2Options options = Http2Options();
+  options.limits = doors::rls::kGrpcLimits;
+  if (config.listen.grpc) options.max_age_ns = config.listen.grpc->max_connection_age.count();
   return options;
 }
 

@@ -101,8 +101,8 @@ class Shard {
   Task<void> GiveBack();
   net::HttpServiceOptions HttpOptions();
   net::Http2Options Http2Options();
+  net::Http2Options GrpcOptions();
   doors::resp::RespOptions RespOptions();
-  doors::rls::GrpcOptions GrpcOptions();
 
   const ShardOptions options_;
   const size_t index_;
@@ -111,7 +111,6 @@ class Shard {
   // long as new connections are accepted.
   net::DrainFlag doors_closed_;
   net::Http2Connections http2_;
-  doors::rls::GrpcConnections grpc_;
   std::atomic<int> reported_calls_{0};
   std::atomic<bool> has_given_back_{false};
   WarningGate store_notices_;

@@ -3,18 +3,18 @@
 #include <array>
 #include <utility>
 
-#include "net/http2_connection.h"
+#include "net/http2_calls.h"
 
 namespace weir::net {
 
-Http2Stream* Http2Stream::Open(Http2Connection& connection, int32_t id) {
-  std::shared_ptr<Http2Stream> stream(new Http2Stream(connection, id));
+Http2Stream* Http2Stream::Open(Http2Calls& calls, int32_t id) {
+  std::shared_ptr<Http2Stream> stream(new Http2Stream(calls, id));
   stream->self_ = stream;
   return stream.get();
 }
 
-Http2Stream::Http2Stream(Http2Connection& connection, int32_t id)
-    : connection_(&connection), id_(id), unfinished_(connection.unfinished()) {
+Http2Stream::Http2Stream(Http2Calls& calls, int32_t id)
+    : calls_(&calls), id_(id), unfinished_(calls.unfinished()) {
   ++*unfinished_;
 }
 
@@ -28,20 +28,19 @@ void Http2Stream::OnHeader(std::string_view name, std::string_view value) {
 }
 
 void Http2Stream::OnHead(bool ends, bool too_large) {
-  connection_->OnHeadComplete();
   if (too_large) {
     const std::array<http2::Header, 2> head = {http2::Header{":status", "431", true},
                                                http2::Header{"content-length", "0", true}};
-    return connection_->session().Respond(id_, head, http2::Body::kNone);
+    return calls_->session().Respond(id_, head, http2::Body::kNone);
   }
-  if (!request_.FinishHead(ends)) return connection_->session().Reset(id_, http2::kProtocolError);
+  if (!request_.FinishHead(ends)) return calls_->session().Reset(id_, http2::kProtocolError);
   answer_.Start(request_.method());
   attached_ = true;
-  connection_->Serve(self_);
+  calls_->Serve(self_);
 }
 
 void Http2Stream::OnData(std::string_view bytes) {
-  if (!attached_) return connection_->session().Consume(id_, bytes.size());
+  if (!attached_) return calls_->session().Consume(id_, bytes.size());
   request_.AppendBody(bytes);
   RaiseReadable();
 }
@@ -54,7 +53,7 @@ void Http2Stream::OnEnd() {
 
 void Http2Stream::OnClosed(uint32_t /*error_code*/) {
   const std::shared_ptr<Http2Stream> keep = std::exchange(self_, nullptr);
-  std::exchange(connection_, nullptr)->OnStreamClosed(*this);
+  std::exchange(calls_, nullptr)->OnStreamClosed(*this);
   // Whoever has said all is not disturbed any more.
   if (!answer_.complete() || !request_.complete()) RaiseHangup();
 }
@@ -66,14 +65,14 @@ http2::Piece Http2Stream::Read(std::span<char> room) {
     RaiseWritable();  // Send, from within.
     if (piece.bytes == 0 && piece.then == http2::Piece::Then::kLater) piece = answer_.Read(room);
   }
-  if (piece.bytes > 0) moved_ns_ = connection_->now_ns();
+  if (piece.bytes > 0) moved_ns_ = calls_->now_ns();
   const bool ends =
       piece.then == http2::Piece::Then::kEnd || piece.then == http2::Piece::Then::kTrailers;
   if (ends && HoldsEnd()) {
     piece.then = piece.bytes > 0 ? http2::Piece::Then::kMore : http2::Piece::Then::kLater;
   }
   if (piece.then == http2::Piece::Then::kTrailers) {
-    connection_->session().SendTrailers(id_, answer_.trailers());
+    calls_->session().SendTrailers(id_, answer_.trailers());
   }
   deferred_ = piece.then == http2::Piece::Then::kLater;
   return piece;
@@ -92,21 +91,21 @@ bool Http2Stream::HoldsEnd() const {
 
 IoResult Http2Stream::Receive(std::span<char> room) {
   const Http2Request::Given given = request_.Read(room);
-  if (given.body_bytes > 0 && connection_ != nullptr) {
-    connection_->session().Consume(id_, given.body_bytes);
-    connection_->Wake();
+  if (given.body_bytes > 0 && calls_ != nullptr) {
+    calls_->session().Consume(id_, given.body_bytes);
+    calls_->Wake();
   }
   if (given.bytes > 0) return {IoStatus::kOk, given.bytes};
   if (request_.exhausted()) return {IoStatus::kEnd, 0};
-  return {connection_ == nullptr ? IoStatus::kBroken : IoStatus::kOk, 0};
+  return {calls_ == nullptr ? IoStatus::kBroken : IoStatus::kOk, 0};
 }
 
 bool Http2Stream::readable() const {
-  return request_.readable() || request_.complete() || connection_ == nullptr;
+  return request_.readable() || request_.complete() || calls_ == nullptr;
 }
 
 IoResult Http2Stream::Send(std::string_view bytes) {
-  if (connection_ == nullptr) return {IoStatus::kBroken, 0};
+  if (calls_ == nullptr) return {IoStatus::kBroken, 0};
   const size_t taken = answer_.Append(bytes);
   no_room_ = taken < bytes.size();
   if (!answer_.has_head()) TakeHeads();
@@ -123,14 +122,14 @@ void Http2Stream::TakeHeads() {
         return;
       case Http2Answer::Head::kInterim:
         continued_ = true;
-        connection_->session().RespondInterim(id_, fields);
+        calls_->session().RespondInterim(id_, fields);
         continue;
       case Http2Answer::Head::kFinal:
-        moved_ns_ = connection_->now_ns();
-        return connection_->session().Respond(
+        moved_ns_ = calls_->now_ns();
+        return calls_->session().Respond(
             id_, fields, answer_.has_body() ? http2::Body::kFollows : http2::Body::kNone);
       case Http2Answer::Head::kMalformed:
-        return connection_->session().Reset(id_, http2::kInternalError);
+        return calls_->session().Reset(id_, http2::kInternalError);
     }
   }
 }
@@ -142,17 +141,17 @@ void Http2Stream::ShutdownWrite() {
 
 void Http2Stream::Detached() {
   attached_ = false;
-  if (connection_ == nullptr) return;
+  if (calls_ == nullptr) return;
   answer_.FinishInput();
-  if (!answer_.has_head()) connection_->session().Reset(id_, http2::kInternalError);
-  connection_->OnServed(*this);
+  if (!answer_.has_head()) calls_->session().Reset(id_, http2::kInternalError);
+  calls_->OnServed(*this);
   Resume();
 }
 
 void Http2Stream::Resume() {
-  if (connection_ == nullptr) return;
-  if (std::exchange(deferred_, false)) connection_->session().Resume(id_);
-  connection_->Wake();
+  if (calls_ == nullptr) return;
+  if (std::exchange(deferred_, false)) calls_->session().Resume(id_);
+  calls_->Wake();
 }
 
 }  // namespace weir::net

@@ -8,7 +8,7 @@
 // has room for, until the session has sent it. A reset by the client is a hang-up of the Stream.
 //
 // Thread safety: the loop's thread only. Ownership: by itself from OnStream to OnClosed, and by the
-// Stream; the connection outlives OnClosed.
+// Stream; the calls outlive OnClosed.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@
 
 namespace weir::net {
 
-class Http2Connection;
+class Http2Calls;
 
 class Http2Stream final : public Channel, public http2::ServerStream {
  public:
   // Open until OnClosed.
-  static Http2Stream* Open(Http2Connection& connection, int32_t id);
+  static Http2Stream* Open(Http2Calls& calls, int32_t id);
   ~Http2Stream() override;
 
   // The session's side.
@@ -51,14 +51,14 @@ class Http2Stream final : public Channel, public http2::ServerStream {
   int64_t moved_ns() const { return moved_ns_; }
 
  private:
-  Http2Stream(Http2Connection& connection, int32_t id);
+  Http2Stream(Http2Calls& calls, int32_t id);
   void TakeHeads();
   bool HoldsEnd() const;
   void Resume();
 
-  Http2Connection* connection_;  // Null once closed.
+  Http2Calls* calls_;  // Null once closed.
   const int32_t id_;
-  const std::shared_ptr<size_t> unfinished_;  // The connection's count.
+  const std::shared_ptr<size_t> unfinished_;  // The calls' count.
   std::shared_ptr<Http2Stream> self_;         // While the session knows this.
   Http2Request request_;
   Http2Answer answer_;

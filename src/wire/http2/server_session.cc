@@ -86,6 +86,7 @@ struct ServerSession::Callbacks {
 
   static int OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     ServerSession& self = Self(user);
+    self.head_of_ = frame->hd.stream_id;
     self.header_bytes_ = 0;
     self.too_large_ = false;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
@@ -117,6 +118,7 @@ struct ServerSession::Callbacks {
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     ServerSession& self = Self(user);
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS) self.head_of_ = 0;
     Slot* const slot = self.SlotOf(frame->hd.stream_id);
     if (slot == nullptr) return 0;
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
@@ -142,6 +144,7 @@ struct ServerSession::Callbacks {
 
   static int OnClose(nghttp2_session*, int32_t stream_id, uint32_t error_code, void* user) {
     ServerSession& self = Self(user);
+    if (self.head_of_ == stream_id) self.head_of_ = 0;
     if (Slot* const slot = self.SlotOf(stream_id)) self.Close(slot, error_code);
     return 0;
   }

@@ -130,6 +130,8 @@ class ServerSession {
   // True when neither side has anything more to say.
   bool finished() const;
   size_t open_streams() const { return open_streams_; }
+  // The stream of which a head or trailers have begun and not ended; 0: none.
+  int32_t head_of() const { return head_of_; }
   uint64_t requests() const { return requests_; }
   // Why Feed said false, for the log: "" without.
   std::string_view fault() const { return fault_; }
@@ -149,6 +151,7 @@ class ServerSession {
   const SessionLimits limits_;
   Acceptor& acceptor_;
   nghttp2_session* session_ = nullptr;
+  int32_t head_of_ = 0;
   size_t header_bytes_ = 0;  // Of the header block that is being received.
   bool too_large_ = false;
   bool broken_ = false;
