@@ -58,7 +58,9 @@ uint32_t Narrow(int64_t value) {
 weir::rls::DescriptorStatus StatusOf(const decide::DescriptorStatus& status) {
   weir::rls::DescriptorStatus shown{.code = status.allowed ? Code::kOk : Code::kOverLimit};
   if (const decide::LimitVerdict* const limit = status.binding) {
-    shown.limit = {Narrow(limit->quota), UnitOf(limit->window_s), limit->name};
+    // A quota that the field cannot hold is left out, not cut short: the headers have it whole.
+    if (limit->quota <= UINT32_MAX)
+      shown.limit = {Narrow(limit->quota), UnitOf(limit->window_s), limit->name};
     shown.limit_remaining = Narrow(limit->remaining);
     if (limit->reset_after_ns != core::kNever)
       shown.until_reset_ns = std::max<int64_t>(limit->reset_after_ns, 0);

@@ -124,6 +124,14 @@ TEST(RateLimitService, ARefusalTellsTheWaitInEveryForm) {
   EXPECT_EQ(service.Ask(Request("a")).overall_code(), kOk);
 }
 
+TEST(RateLimitService, Case27_AQuotaBeyond32BitsIsNotCutShort) {
+  Service service(Limit("30000000000/month"));
+  const pb::RateLimitResponse response = service.Ask(Request("a"));
+  EXPECT_EQ(HeadersOf(response).at("RateLimit-Policy"), "\"a\";q=30000000000;w=2592000");
+  EXPECT_FALSE(response.statuses(0).has_current_limit());
+  EXPECT_EQ(response.statuses(0).limit_remaining(), 4294967295u);
+}
+
 TEST(RateLimitService, ACostThatNeverFitsHasNoWait) {
   Service service(Limit("10/min"));
   const pb::RateLimitResponse refused = service.Ask(Request("a", 11));
