@@ -136,6 +136,7 @@ void RateLimitService::AppendHeaders(const decide::Verdict& verdict, int64_t wal
                                      weir::rls::ResponseWriter& writer) {
   policy::AnswersConfig config = worker_.policy().config().answers;
   config.x_ratelimit = false;
+  config.openai = false;
   const answers::RetryAdvice advice = answers::AdviseRetry(verdict, config, NextRandom(random_));
   text_.Clear();
   answers::AppendLimitHeaders(verdict, config, advice, wall_ns, text_);

@@ -8,7 +8,8 @@
 //
 // What stands in a response: one status per descriptor, in their order; the limit headers that
 // `answers.headers` names, but for X-RateLimit-*, which Envoy writes itself out of the statuses
-// (enable_x_ratelimit_headers); on a refusal the JSON body, and `limit`, `source` and
+// (enable_x_ratelimit_headers), and for x-ratelimit-*-requests, which would stand beside those of
+// an upstream that has its own; on a refusal the JSON body, and `limit`, `source` and
 // `retry_after_ms` as dynamic metadata, for access logs.
 //
 // Thread safety: one loop; it uses that loop's worker. Ownership: borrows the worker.
