@@ -7,7 +7,7 @@ import pytest
 import yaml
 from servers import BINARY, make_config
 
-COMMANDS = ["serve", "validate", "explain", "check", "mock-upstream", "version"]
+COMMANDS = ["serve", "validate", "explain", "check", "import", "mock-upstream", "version"]
 
 
 def write(tmp_path, config, name="weir.yaml"):
@@ -189,17 +189,11 @@ def test_case66_an_unknown_kind_of_identity_is_a_load_error(weir_command, tmp_pa
     assert "cookie" in run.stderr
 
 
-@pytest.mark.parametrize(
-    "section",
-    [
-        {"listen": {"grpc": "127.0.0.1:0"}},
-    ],
-)
-def test_what_is_not_built_yet_is_refused_clearly(weir_command, tmp_path, section):
-    run = weir_command("validate", write(tmp_path, make_config(**section)))
+def test_what_is_not_built_yet_is_refused_clearly(weir_command, tmp_path):
+    limit = {"name": "a", "rate": "1/s", "overrides": [{"when": {"plan": "gold"}, "rate": "2/s"}]}
+    run = weir_command("validate", write(tmp_path, make_config([limit])))
     assert run.returncode == 1
-    name = next(iter(section["listen"]))
-    assert name in run.stderr
+    assert "`plan` is not there yet" in run.stderr
 
 
 REDIS = {"kind": "redis", "url": "redis://127.0.0.1:6379/0"}
@@ -230,6 +224,21 @@ def test_an_address_of_the_store_that_is_none_is_told_without_its_password(weir_
     assert run.returncode == 1
     assert said in run.stderr
     assert "pa55word" not in run.stderr + run.stdout
+
+
+def test_explain_follows_a_descriptor(weir_command, tmp_path):
+    limits = [
+        {"name": "users", "domain": "d", "descriptor": [{"key": "database", "value": "users"}], "rate": "5/s"},
+        {"name": "any", "domain": "d", "descriptor": [{"key": "database"}], "rate": "9/s"},
+    ]
+    path = write(tmp_path, {"limits": limits})
+    run = weir_command("explain", "--config", path, "--domain", "d", "database=users")
+    assert run.returncode == 0, run.stderr
+    applies, others = run.stdout.split("does not apply:\n")
+    assert "  users: at most 10 in any second" in applies and "any:" not in applies
+    assert others == "  any: database=users is more specific\n"
+    assert weir_command("explain", "--config", path, "--domain", "d").returncode == 2
+    assert weir_command("explain", "--config", path, "--domain", "d", "nonsense").returncode == 2
 
 
 def test_explain_says_which_limits_apply_and_why_others_do_not(weir_command, tmp_path):

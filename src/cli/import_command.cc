@@ -61,6 +61,9 @@ void AddImport(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("import", "Turn another limiter's configuration into Weir's");
   command->require_subcommand(1);
+  command->footer(
+      "Example:\n  weir import envoy-ratelimit config/ > limits.yaml\n\n"
+      "Each explains itself: weir import envoy-ratelimit --help");
   CLI::App* envoy = command->add_subcommand(
       "envoy-ratelimit", "The configuration of envoyproxy/ratelimit, as limits by descriptors");
   envoy->footer(

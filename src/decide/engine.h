@@ -240,8 +240,8 @@ class Worker {
   Result<void> CollectDescriptor(const DescriptorCall& call, size_t index, Decision& decision);
   Result<void> CollectOwnRate(const DescriptorCall& call, size_t index, Decision& decision);
   Result<void> CollectLimits(const DescriptorCall& call, size_t index, Decision& decision);
-  Result<void> AddPart(const DescriptorCounter& counter, const store::Charge& charge,
-                       const RateFigures* figures, Decision& decision);
+  Result<void> AddPart(const DescriptorCounter& counter, const RateFigures* figures,
+                       Decision& decision);
   void NameDescriptor(const DescriptorCounter& counter, Decision& decision);
   Result<const BoundLimit*> DescriptorLimit(std::string_view limit_name,
                                             std::span<const policy::DescriptorEntry> entries) const;

@@ -98,17 +98,17 @@ void Worker::NameDescriptor(const DescriptorCounter& counter, Decision& decision
   decision.charges[decision.charge_count].key = name.key;
 }
 
-// One limit of the descriptor that is being collected. Descriptors that meet on a counter share its
-// charge, since a store takes each counter once and then decides the sum exactly.
-Result<void> Worker::AddPart(const DescriptorCounter& counter, const store::Charge& charge,
-                             const RateFigures* figures, Decision& decision) {
+// One limit of a descriptor, whose charge is being collected. Descriptors that meet on a counter
+// share its charge, since a store takes each counter once and then decides the sum exactly.
+Result<void> Worker::AddPart(const DescriptorCounter& counter, const RateFigures* figures,
+                             Decision& decision) {
   Decision::Descriptors& by = decision.descriptors;
   const size_t fresh = decision.charge_count;
-  decision.charges[fresh] = charge;
-  decision.charges[fresh].key = LocalKeyOf(counter);
+  store::Charge& charge = decision.charges[fresh];
+  charge.key = LocalKeyOf(counter);
   if (waits()) NameDescriptor(counter, decision);
   size_t at = 0;
-  while (decision.charges[at].key != decision.charges[fresh].key) ++at;
+  while (decision.charges[at].key != charge.key) ++at;
   if (at < fresh) {
     store::Charge& earlier = decision.charges[at];
     if (earlier.meter != charge.meter)
@@ -158,7 +158,8 @@ Result<void> Worker::CollectOwnRate(const DescriptorCall& call, size_t index, De
   if (!rule) return MakeError(rule.error().code, "limit: " + rule.error().message);
   RateFigures& figures = decision.descriptors.own_figures[decision.charge_count];
   figures = (*rule)->figures;
-  return AddPart(counter, {.meter = (*rule)->meter, .cost = descriptor.hits}, &figures, decision);
+  decision.charges[decision.charge_count] = {.meter = (*rule)->meter, .cost = descriptor.hits};
+  return AddPart(counter, &figures, decision);
 }
 
 Result<void> Worker::CollectDescriptor(const DescriptorCall& call, size_t index,
@@ -179,9 +180,9 @@ Result<void> Worker::CollectLimits(const DescriptorCall& call, size_t index, Dec
       continue;
     }
     const DescriptorCounter counter{&bound, call.domain, descriptor.entries};
-    Result<void> added =
-        AddPart(counter, {.meter = variant.meter, .cost = descriptor.hits, .enforced = enforced},
-                &variant.figures, decision);
+    decision.charges[decision.charge_count] = {
+        .meter = variant.meter, .cost = descriptor.hits, .enforced = enforced};
+    Result<void> added = AddPart(counter, &variant.figures, decision);
     if (!added) return added;
   }
   return {};
@@ -197,9 +198,10 @@ Result<void> Worker::CollectDescriptors(const DescriptorCall& call, Decision& de
   by.met.resize(call.descriptors.size());
   size_t charges = 0;
   for (size_t i = 0; i < call.descriptors.size(); ++i) {
-    by.met[i] = {.limits =
-                     bound_->policy->descriptors().Find(call.domain, call.descriptors[i].entries)};
-    charges += std::max<size_t>(by.met[i].limits.size(), 1);
+    Decision::Descriptors::Met& met = by.met[i];
+    met.limits = bound_->policy->descriptors().Find(call.domain, call.descriptors[i].entries);
+    met.unlimited = false;
+    charges += std::max<size_t>(met.limits.size(), 1);
   }
   decision.MakeRoom(charges + 1);  // One more to try a key in.
   for (size_t i = 0; i < call.descriptors.size(); ++i) {

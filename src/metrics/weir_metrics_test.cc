@@ -18,9 +18,11 @@ namespace {
 base::Key128 KeyOf(uint64_t n) { return base::KeyHasher(7).Begin().Add(n).Finish(); }
 
 WeirMetricsOptions Options() {
-  return {.shards = 2, .version = "1.2.3", .client_id = [](std::string_view client) {
-            return "attr:" + std::to_string(client.size());
-          }};
+  return {
+      .shards = 2,
+      .version = "1.2.3",
+      .doors = {Door::kGateway, Door::kApi},
+      .client_id = [](std::string_view client) { return "attr:" + std::to_string(client.size()); }};
 }
 
 bool HasLine(const std::string& page, const std::string& line) {

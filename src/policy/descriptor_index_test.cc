@@ -66,6 +66,23 @@ TEST(DescriptorIndex, TheFirstEntryDecidesFirstAndAPatternThatEndsEarlyIsNoMatch
   EXPECT_THAT(index.Find("d", Entries{{"a", "1"}}), IsEmpty());
 }
 
+TEST(DescriptorIndex, ManyKeysAndValuesAreEachFound) {
+  DescriptorIndex index;
+  constexpr int kMany = 1000;
+  for (int i = 0; i < kMany; ++i) {
+    index.Add({"d", {Exact("k", std::to_string(i))}}, 2 * i);
+    index.Add({"d" + std::to_string(i), {Any("k" + std::to_string(i % 10)), Any("l")}}, 2 * i + 1);
+  }
+  for (int i = 0; i < kMany; ++i) {
+    const std::string value = std::to_string(i);
+    const std::string key = "k" + std::to_string(i % 10);
+    EXPECT_THAT(index.Find("d", Entries{{"k", value}}), ElementsAre(2 * i));
+    EXPECT_THAT(index.Find("d" + value, Entries{{key, ""}, {"l", value}}), ElementsAre(2 * i + 1));
+    EXPECT_THAT(index.Find("d" + value, Entries{{key, ""}, {"m", value}}), IsEmpty());
+  }
+  EXPECT_THAT(index.Find("d", Entries{{"k", "1000"}}), IsEmpty());
+}
+
 // Joined texts do not collide.
 TEST(DescriptorIndex, Case70_KeysAndValuesThatAreSpeltAlikeAreNotOne) {
   DescriptorIndex index;

@@ -174,9 +174,16 @@ std::optional<std::string> Admin::ReadReset(const net::HttpRequest& request,
   }
   call_.Begin(worker_);
   Result<void> done;
-  for (const json::NameValue& attribute : reset.attributes) {
-    if (done) done = call_.Set(attribute.name, attribute.value);
+  given_.clear();
+  by_descriptor_ = reset.by_descriptor;
+  for (const json::NameValue& given : reset.attributes) {
+    if (by_descriptor_) {
+      given_.emplace_back(given.name, given.value);
+    } else if (done) {
+      done = call_.Set(given.name, given.value);
+    }
   }
+  ViewEntries();
   if (done && reset.api_key) done = call_.SetApiKey(*reset.api_key);
   if (done) done = KnownLimit(worker_.policy(), reset.limit);
   if (done) return std::string(reset.limit);
@@ -187,10 +194,17 @@ std::optional<std::string> Admin::ReadReset(const net::HttpRequest& request,
 void Admin::AnswerReset(const net::HttpRequest& request, http1::ResponseWriter& answer) {
   const std::optional<std::string> limit = ReadReset(request, answer);
   if (!limit) return;
+  const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
   FinishReset(request, *limit,
-              worker_.Reset(*limit, call_.attributes(),
-                            worker_.engine().NowAt(request.now_ns, request.wall_ns)),
+              by_descriptor_ ? worker_.ResetDescriptor(*limit, entries_, now)
+                             : worker_.Reset(*limit, call_.attributes(), now),
               answer);
+}
+
+void Admin::ViewEntries() {
+  entries_.clear();
+  if (!by_descriptor_) return;
+  for (const auto& [key, value] : given_) entries_.push_back({key, value});
 }
 
 bool Admin::ReadState(const net::HttpRequest& request, http1::ResponseWriter& answer) {
@@ -199,6 +213,9 @@ bool Admin::ReadState(const net::HttpRequest& request, http1::ResponseWriter& an
     given_.emplace_back(name, value);
   });
   if (RefusesDoubledParam(request, answer)) return false;
+  by_descriptor_ = TakeDomain();
+  ViewEntries();
+  if (by_descriptor_) return true;
   call_.Begin(worker_);
   for (const auto& [name, value] : given_) {
     const Result<void> set = call_.Set(name, value);
@@ -209,10 +226,25 @@ bool Admin::ReadState(const net::HttpRequest& request, http1::ResponseWriter& an
   return true;
 }
 
+// Whether the query is about a descriptor: it names a domain, which is no attribute, and the
+// entries.
+bool Admin::TakeDomain() {
+  if (worker_.policy().attributes().Find("domain")) return false;
+  const auto domain =
+      std::ranges::find(given_, "domain", &std::pair<std::string, std::string>::first);
+  if (domain == given_.end()) return false;
+  domain_ = domain->second;
+  given_.erase(domain);
+  return true;
+}
+
 void Admin::AnswerState(const net::HttpRequest& request, http1::ResponseWriter& answer) {
   if (!ReadState(request, answer)) return;
   const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
-  FinishState(request, worker_.State(call_.attributes(), now), answer);
+  FinishState(request,
+              by_descriptor_ ? worker_.DescriptorState(domain_, entries_, now)
+                             : worker_.State(call_.attributes(), now),
+              answer);
 }
 
 Task<void> Admin::AnswerLater(const net::HttpRequest& request, http1::ResponseWriter& answer) {
@@ -222,15 +254,24 @@ Task<void> Admin::AnswerLater(const net::HttpRequest& request, http1::ResponseWr
     const std::optional<std::string> limit = ReadReset(request, answer);
     if (!limit) co_return;
     const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
-    const Result<void> done = co_await worker_.ResetShared(*limit, call_.attributes(), now);
+    Result<void> done;
+    if (by_descriptor_) {
+      done = co_await worker_.ResetDescriptorShared(*limit, entries_, now);
+    } else {
+      done = co_await worker_.ResetShared(*limit, call_.attributes(), now);
+    }
     FinishReset(request, *limit, done, answer);
     co_return;
   }
   if (may_ask && head.path == "/admin/state" && IsGet(head)) {
     if (!ReadState(request, answer)) co_return;
     const core::Now now = worker_.engine().NowAt(request.now_ns, request.wall_ns);
-    const std::vector<decide::LimitState> states =
-        co_await worker_.StateShared(call_.attributes(), now);
+    std::vector<decide::LimitState> states;
+    if (by_descriptor_) {
+      states = co_await worker_.DescriptorStateShared(domain_, entries_, now);
+    } else {
+      states = co_await worker_.StateShared(call_.attributes(), now);
+    }
     FinishState(request, states, answer);
     co_return;
   }

@@ -30,10 +30,13 @@ class Admin final : public net::HttpService {
   Task<void> AnswerLater(const net::HttpRequest& request, http1::ResponseWriter& answer) override;
 
  private:
-  // The call that the request names, into call_; nothing: it has been answered with what is wrong.
+  // The call that the request names, into call_, or its descriptor, into entries_; nothing: it has
+  // been answered with what is wrong.
   std::optional<std::string> ReadReset(const net::HttpRequest& request,
                                        http1::ResponseWriter& answer);
   bool ReadState(const net::HttpRequest& request, http1::ResponseWriter& answer);
+  bool TakeDomain();
+  void ViewEntries();
   void AnswerReload(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerReset(const net::HttpRequest& request, http1::ResponseWriter& answer);
   void AnswerState(const net::HttpRequest& request, http1::ResponseWriter& answer);
@@ -43,7 +46,10 @@ class Admin final : public net::HttpService {
   const ReloadFunction reload_;
   json::CheckRequestParser parser_;
   CallAttributes call_;
-  std::vector<std::pair<std::string, std::string>> given_;  // What call_ views, of a query.
+  std::vector<std::pair<std::string, std::string>> given_;  // What call_ and entries_ view.
+  bool by_descriptor_ = false;
+  std::string domain_;
+  std::vector<policy::DescriptorEntry> entries_;
 };
 
 }  // namespace weir::doors

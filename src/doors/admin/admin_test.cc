@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "decide/descriptors.h"
 #include "doors/admin/reload_errors.h"
 #include "gtest/gtest.h"
 #include "testing/door_client.h"
@@ -84,6 +85,39 @@ TEST(AdminTest, ResetStateAndTop) {
   EXPECT_EQ(op.client.Get("/admin/top?n=1&n=2").status, 400);
   EXPECT_EQ(op.client.Get("/admin/reset").status, 405);
   EXPECT_EQ(op.client.Get("/admin").status, 404);
+}
+
+TEST(AdminTest, DescriptorsAreLookedAtAndReset) {
+  Operator op(R"(
+limits:
+  - {name: users, domain: d, descriptor: [{key: db, value: users}], rate: 10/hour}
+  - {name: free, domain: d, descriptor: [{key: free}], rate: unlimited}
+  - {name: a, per: [client], rate: 10/hour}
+)");
+  const decide::DescriptorEntry entries[] = {{"db", "users"}};
+  const decide::Descriptor descriptors[] = {{.entries = entries, .hits = 3}};
+  ASSERT_TRUE(op.weir.worker->DecideDescriptors({"d", descriptors}, {}, op.weir.now()));
+  EXPECT_TRUE(
+      op.client.Get("/admin/state?domain=d&db=users")
+          .Has(R"("limits":[{"name":"users","unit":"requests","rate":"10/hour","shadow":false,)"
+               R"("unlimited":false,"quota":10,"remaining":7,)"));
+  EXPECT_TRUE(op.client.Get("/admin/state?domain=d&free=1").Has(R"("unlimited":true)"));
+  EXPECT_EQ(op.client.Get("/admin/state?domain=d&db=x").body, R"({"limits":[]})");
+  const auto reset = [&](const std::string& body) { return op.client.Post("/admin/reset", body); };
+  EXPECT_EQ(reset(R"({"limit":"users","descriptor":[{"key":"db","value":"users"}]})").body,
+            R"({"reset":"users"})");
+  EXPECT_TRUE(op.client.Get("/admin/state?domain=d&db=users").Has(R"("remaining":10,)"));
+  EXPECT_TRUE(reset(R"({"limit":"users","descriptor":[{"key":"db","value":"x"}]})")
+                  .Has("descriptor: the limit binds to db=users"));
+  EXPECT_TRUE(reset(R"({"limit":"users","attributes":{"client":"x"}})")
+                  .Has("descriptor: missing; the limit binds to descriptors"));
+  EXPECT_TRUE(reset(R"({"limit":"a","descriptor":[{"key":"db"}]})")
+                  .Has("descriptor: the limit is kept by attributes; name these"));
+  EXPECT_TRUE(
+      reset(R"({"limit":"users","descriptor":[{"value":"x"}]})").Has("descriptor.key: is missing"));
+  EXPECT_TRUE(reset(R"({"limit":"a","descriptor":[],"attributes":{}})")
+                  .Has("descriptor: cannot stand beside attributes"));
+  EXPECT_EQ(reset(R"({"limit":"a","descriptor":{}})").status, 400);
 }
 
 TEST(ReloadErrorsTest, LinesWithoutAPlaceAreKeptWhole) {

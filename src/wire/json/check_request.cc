@@ -81,6 +81,8 @@ class CheckRequestParser::Reader {
   bool ReadAmount(Unit unit, std::string_view prefix, std::string_view name, UnitAmounts& out);
   bool ReadAmounts(std::string_view prefix, UnitAmounts& out);
   bool ReadAttributes(std::optional<std::string_view>& api_key);
+  bool ReadDescriptor();
+  bool ReadEntry(NameValue& entry);
   bool ReadRule(AdHocRule& rule);
   bool ReadReserve(CheckItem& item);
 
@@ -331,15 +333,42 @@ bool CheckRequestParser::Reader::ReadReservationBody(std::string_view& reservati
   return actual == nullptr || (seen & 2) || Wrong("actual", "", kMissing);
 }
 
+// [{"key":"database","value":"users"}]; a key may stand there more than once.
+bool CheckRequestParser::Reader::ReadDescriptor() {
+  constexpr std::string_view kField = "descriptor";
+  std::vector<NameValue>& all = parser_.attributes_;
+  if (in_.Peek() != '[') return Wrong(kField, "", "must be an array");
+  return in_.ReadArray([&] {
+    if (all.size() == kAttributesMax) return Wrong(kField, "", "has too many entries");
+    if (in_.Peek() != '{') return Wrong(kField, "", "must hold objects with key and value");
+    return ReadEntry(all.emplace_back());
+  });
+}
+
+bool CheckRequestParser::Reader::ReadEntry(NameValue& entry) {
+  unsigned seen = 0;
+  const bool ok = in_.ReadObject([&](std::string_view name) {
+    if (name == "key")
+      return Once(seen, 1, "descriptor", name) && ReadText("descriptor", name, entry.name);
+    if (name == "value")
+      return Once(seen, 2, "descriptor", name) && ReadText("descriptor", name, entry.value);
+    return Unknown("descriptor", name, kUnknownField, {"key", "value"});
+  });
+  return ok && ((seen & 1) || Wrong("descriptor", "key", kMissing));
+}
+
 bool CheckRequestParser::Reader::ReadResetBody(ResetRequest& out) {
   unsigned seen = 0;
   const bool ok = in_.ReadObject([&](std::string_view name) {
     if (name == "limit") return Once(seen, 1, "", name) && ReadText("", name, out.limit);
     if (name == "attributes") return Once(seen, 2, "", name) && ReadAttributes(out.api_key);
-    return Unknown("", name, kUnknownField, {"limit", "attributes"});
+    if (name == "descriptor") return Once(seen, 4, "", name) && ReadDescriptor();
+    return Unknown("", name, kUnknownField, {"limit", "attributes", "descriptor"});
   });
   if (!ok) return false;
+  if ((seen & 6) == 6) return Wrong("descriptor", "", "cannot stand beside attributes");
   out.attributes = parser_.attributes_;
+  out.by_descriptor = (seen & 4) != 0;
   return (seen & 1) || Wrong("limit", "", kMissing);
 }
 

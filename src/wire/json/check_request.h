@@ -67,8 +67,9 @@ struct ReleaseRequest {
 
 struct ResetRequest {
   std::string_view limit;
-  std::span<const NameValue> attributes;
+  std::span<const NameValue> attributes;  // Those, or the entries of a descriptor, in order.
   std::optional<std::string_view> api_key;
+  bool by_descriptor = false;
 };
 
 inline constexpr size_t kChecksMax = 1000;    // Items of a batch.
