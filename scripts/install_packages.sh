@@ -153,14 +153,16 @@ install_node_clients() {
   stamp "$stamp_file" $folder/package.json "${lock[@]}"
 }
 
-# The modules that tests/go names, compiled into the cache that the tests build from.
+# The modules that tests/go and tests/go/h2spec name, compiled into the cache that the tests build from.
 install_go_clients() {
-  local folder=tests/go stamp_file
+  local folder=tests/go tool=tests/go/h2spec stamp_file
+  local files=($folder/go.mod $folder/go.sum $tool/go.mod $tool/go.sum)
   stamp_file=$(go env GOMODCACHE)/.weir-go-mod
-  if is_current "$stamp_file" $folder/go.mod $folder/go.sum; then return; fi
+  if is_current "$stamp_file" "${files[@]}"; then return; fi
   say "Go clients into $(go env GOMODCACHE)"
   (cd $folder && go build -o /dev/null . </dev/null)
-  stamp "$stamp_file" $folder/go.mod $folder/go.sum
+  (cd $tool && go build -o /dev/null github.com/summerwind/h2spec/cmd/h2spec </dev/null)
+  stamp "$stamp_file" "${files[@]}"
 }
 
 if [ $# -eq 0 ]; then

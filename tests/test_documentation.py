@@ -36,11 +36,11 @@ def test_every_limiter_that_one_comes_from_has_a_configuration():
     assert all(section.count("```yaml") == 1 for section in sections)
 
 
-def test_forward_auth_shows_the_example():
-    shown = configurations(ROOT / "docs" / "forward-auth.md")
-    example = (ROOT / "examples" / "forward-auth.yaml").read_text()
+@pytest.mark.parametrize(("page", "example"), [("forward-auth", "forward-auth"), ("grpc", "rate-limit-service")])
+def test_pages_show_their_example(page, example):
+    shown = configurations(ROOT / "docs" / f"{page}.md")
     assert len(shown) == 1
-    assert example.endswith(shown[0])
+    assert (ROOT / "examples" / f"{example}.yaml").read_text().endswith(shown[0])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

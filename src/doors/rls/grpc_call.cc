@@ -9,6 +9,9 @@ namespace {
 using http2::Header;
 
 constexpr std::string_view kContentType = "application/grpc";
+constexpr std::string_view kNoGrpc =
+    "This door speaks gRPC: POST with content-type: application/grpc, to "
+    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit\n";
 
 struct NamedMethod {
   std::string_view path;
@@ -39,12 +42,12 @@ bool IsGrpc(std::string_view content_type) {
 void GrpcCall::Begin(int32_t stream_id) {
   stream_id_ = stream_id;
   method_ = GrpcMethod::kUnknown;
+  refusal_ = {};
   is_post_ = is_grpc_ = is_compressed_ = has_malformed_timeout_ = false;
   answered_ = held_ = ended_ = false;
   timeout_ns_ = INT64_MAX;
   reader_.Clear();
   body_.Clear();
-  body_.Commit(0);
   body_.Prepare(grpc::kPrefixBytes);
   body_.Commit(grpc::kPrefixBytes);
 }
@@ -67,9 +70,17 @@ void GrpcCall::OnHeader(std::string_view name, std::string_view value) {
 
 void GrpcCall::OnHead(bool ends, bool too_large) {
   if (answered_) return;
-  if (too_large) return Refuse("431");
-  if (!is_post_) return Refuse("405");
-  if (!is_grpc_) return Refuse("415");
+  if (too_large) {
+    refusal_ = "431";
+  } else if (!is_post_) {
+    refusal_ = "405";
+  } else if (!is_grpc_) {
+    refusal_ = "415";
+  }
+  if (!refusal_.empty()) {
+    if (ends) Refuse();
+    return;
+  }
   if (method_ == GrpcMethod::kUnknown)
     return Fail(grpc::Status::kUnimplemented,
                 "no such method; this server has "
@@ -85,13 +96,14 @@ void GrpcCall::OnHead(bool ends, bool too_large) {
 
 void GrpcCall::OnData(std::string_view bytes) {
   owner_.session().Consume(stream_id_, bytes.size());
-  if (answered_) return;
+  if (answered_ || !refusal_.empty()) return;
   const grpc::Status status = reader_.Feed(bytes);
   if (status != grpc::Status::kOk) Fail(status, reader_.fault());
 }
 
 void GrpcCall::OnEnd() {
   if (answered_) return;
+  if (!refusal_.empty()) return Refuse();
   const grpc::Status status = reader_.Finish();
   if (status != grpc::Status::kOk) return Fail(status, reader_.fault());
   owner_.OnMessage(*this);
@@ -128,10 +140,13 @@ void GrpcCall::Fail(grpc::Status status, std::string_view message) {
   owner_.session().Respond(stream_id_, std::span(head).first(fields), http2::Body::kNone);
 }
 
-void GrpcCall::Refuse(std::string_view status) {
+void GrpcCall::Refuse() {
   answered_ = true;
-  const std::array head = {Header{":status", status, true}};
-  owner_.session().Respond(stream_id_, head, http2::Body::kNone);
+  body_.Clear();
+  body_.Append(kNoGrpc);
+  const std::array head = {Header{":status", refusal_, true},
+                           Header{"content-type", "text/plain", true}};
+  owner_.session().Respond(stream_id_, head, http2::Body::kFollows);
 }
 
 http2::Piece GrpcCall::Read(std::span<char> room) {
@@ -139,6 +154,7 @@ http2::Piece GrpcCall::Read(std::span<char> room) {
   std::copy_n(body_.data(), bytes, room.data());
   body_.Consume(bytes);
   if (!body_.empty()) return {.bytes = bytes, .then = http2::Piece::Then::kMore};
+  if (!refusal_.empty()) return {.bytes = bytes, .then = http2::Piece::Then::kEnd};
   static constexpr std::array kTrailers = {Header{"grpc-status", "0", true}};
   owner_.session().SendTrailers(stream_id_, kTrailers);
   return {.bytes = bytes, .then = http2::Piece::Then::kTrailers};

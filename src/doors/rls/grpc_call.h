@@ -68,12 +68,13 @@ class GrpcCall final : public http2::ServerStream {
   void OnEnd() override;
   void OnClosed(uint32_t error_code) override;
   http2::Piece Read(std::span<char> room) override;
-  // Answers with a status of HTTP: what is said is no gRPC.
-  void Refuse(std::string_view status);
+  // What is said is no gRPC: answered with a status of HTTP, and in words, when it is complete.
+  void Refuse();
 
   GrpcCallOwner& owner_;
   int32_t stream_id_ = 0;
   GrpcMethod method_ = GrpcMethod::kUnknown;
+  std::string_view refusal_;  // A status of HTTP; "": it is gRPC.
   bool is_post_ = false;
   bool is_grpc_ = false;
   bool is_compressed_ = false;

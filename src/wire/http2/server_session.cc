@@ -81,6 +81,7 @@ struct ServerSession::Callbacks {
 
   static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* frame, void* user) {
     if (IsIdle(*frame)) Self(user).PayIdleFrame();
+    if (frame->type == NGHTTP2_HEADERS) Self(user).CheckStreamId(frame->stream_id);
     return 0;
   }
 
@@ -211,7 +212,6 @@ struct ServerSession::Callbacks {
       nghttp2_option* made = nullptr;
       Check(nghttp2_option_new(&made));
       nghttp2_option_set_no_auto_window_update(made, 1);
-      nghttp2_option_set_no_closed_streams(made, 1);
       // Resets are counted here, by the time that is passed in.
       nghttp2_option_set_stream_reset_rate_limit(made, UINT32_MAX, UINT32_MAX);
       return made;
@@ -342,6 +342,17 @@ void ServerSession::Close(Slot* slot, uint32_t error_code) {
   ServerStream* const stream = slot->stream;
   slot->next = std::exchange(free_, slot);
   stream->OnClosed(error_code);
+}
+
+// An id below one that was used, and never used itself, is an error of the connection (RFC 9113
+// section 5.1.1); libnghttp2 passes over it, as over the trailers of a stream that has been reset.
+void ServerSession::CheckStreamId(int32_t stream_id) {
+  if (stream_id > last_id_) {
+    has_skipped_ids_ = has_skipped_ids_ || stream_id > last_id_ + (last_id_ == 0 ? 1 : 2);
+    last_id_ = stream_id;
+  } else if (has_skipped_ids_ && nghttp2_session_find_stream(session_, stream_id) == nullptr) {
+    Break(kProtocolError, "a stream id below one before it");
+  }
 }
 
 void ServerSession::Refill(int64_t now_ns) {

@@ -144,6 +144,7 @@ class ServerSession {
   Slot* TakeSlot(ServerStream* stream);
   void Close(Slot* slot, uint32_t error_code);
   void PayIdleFrame();
+  void CheckStreamId(int32_t stream_id);
   void Refill(int64_t now_ns);
   void EarnIdleFrames(int64_t more);
   void Break(uint32_t error_code, std::string fault);
@@ -151,6 +152,8 @@ class ServerSession {
   const SessionLimits limits_;
   Acceptor& acceptor_;
   nghttp2_session* session_ = nullptr;
+  int32_t last_id_ = 0;
+  bool has_skipped_ids_ = false;
   int32_t head_of_ = 0;
   size_t header_bytes_ = 0;  // Of the header block that is being received.
   bool too_large_ = false;
