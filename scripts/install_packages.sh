@@ -156,7 +156,7 @@ install_node_clients() {
 # The modules that tests/go and tests/go/h2spec name, compiled into the cache that the tests build from.
 install_go_clients() {
   local folder=tests/go tool=tests/go/h2spec stamp_file
-  local files=($folder/go.mod $folder/go.sum $tool/go.mod $tool/go.sum)
+  local files=("$folder/go.mod" "$folder/go.sum" "$tool/go.mod" "$tool/go.sum")
   stamp_file=$(go env GOMODCACHE)/.weir-go-mod
   if is_current "$stamp_file" "${files[@]}"; then return; fi
   say "Go clients into $(go env GOMODCACHE)"
