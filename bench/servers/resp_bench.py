@@ -1,13 +1,13 @@
 """The RESP door against redis-server: CL.THROTTLE beside GET, and beside the same decision by a script."""
 
 import json
-import os
+from functools import partial
 from pathlib import Path
 
 import rivals
+from in_turn import cpu_us, row
 from processes import on_load_core
 
-SECONDS = float(os.environ.get("BENCH_SECONDS", "4"))
 CONNECTIONS = 50
 KEYS = 10_000
 BUCKET = ["1000000", "1000000", "1"]  # max_burst, count, period: nothing is refused.
@@ -50,49 +50,30 @@ def resp(binary, folder):
         return get
 
     many, one = "CL.THROTTLE, pipeline 32", "CL.THROTTLE, pipeline 1"
+    over_tcp = ("weir over TCP", weir(), throttle)
     return [
-        row(tools, many, (weir(), throttle), ("redis EVALSHA, the equal script", redis, script), 32, 12),
-        row(tools, many, (weir(), throttle), ("redis GET", redis, filled), 32, 1.4),
-        row(tools, one, (weir(), throttle), ("redis GET", redis, filled), 1, 1.0),
-        row(tools, f"{one}, unix socket", (weir(socket=True), throttle), ("weir over TCP", weir(), throttle), 1, 1.6),
+        compare(tools, many, (weir(), throttle), ("redis EVALSHA, the equal script", redis, script), 32, 12),
+        compare(tools, many, (weir(), throttle), ("redis GET", redis, filled), 32, 1.4),
+        compare(tools, one, (weir(), throttle), ("redis GET", redis, filled), 1, 1.0),
+        compare(
+            tools, f"{one}, unix socket", (weir(socket=True), throttle), ("weir over TCP", weir(), throttle), 1, 1.6
+        ),
     ]
 
 
-def row(tools, name, weir, rival, pipeline, wanted):
-    """The rival, weir, the rival, weir; the better value of each counts."""
+def compare(tools, name, weir, rival, pipeline, wanted):
     (start_weir, command), (rival_name, start_rival, rival_command) = weir, rival
-    runs = {"weir": [], rival_name: []}
-    for _ in range(2):
-        runs[rival_name].append(measured(start_rival, tools, rival_command, pipeline))
-        runs["weir"].append(measured(start_weir, tools, command, pipeline))
-    best = {who: min(values) for who, values in runs.items()}
-    ratio = best[rival_name] / best["weir"]
-    print(
-        f"resp: {name}: weir {best['weir']:.2f}, {rival_name} {best[rival_name]:.2f} cpu us/request, "
-        f"ratio {ratio:.2f} (wanted {wanted})",
-        flush=True,
-    )
-    return {
-        "group": "resp",
-        "name": name,
-        "value": round(best["weir"], 2),
-        "unit": "cpu us/request",
-        "rival": rival_name,
-        "rival_value": round(best[rival_name], 2),
-        "ratio": round(ratio, 2),
-        "wanted": wanted,
-        "all_cpu_us": {who: [round(value, 3) for value in values] for who, values in runs.items()},
-    }
+    ours = measure(start_weir, tools, command, pipeline)
+    theirs = measure(start_rival, tools, rival_command, pipeline)
+    return row("resp", name, ours, (rival_name, theirs), wanted)
 
 
-def measured(start, tools, command, pipeline):
-    """CPU microseconds of the server for each request."""
-    with start() as server:
+def measure(start, tools, command, pipeline):
+    def load_of(server):
         words = command(server) if callable(command) else command
-        load(server, tools, words, pipeline, 1)
-        before = server.cpu_seconds()
-        requests = load(server, tools, words, pipeline, SECONDS)
-        return (server.cpu_seconds() - before) * 1e6 / requests
+        return partial(load, server, tools, words, pipeline)
+
+    return lambda: cpu_us(start, load_of)
 
 
 def load(server, tools, words, pipeline, seconds):

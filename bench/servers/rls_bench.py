@@ -1,13 +1,13 @@
 """The gRPC door against a grpc++ server that answers by callbacks and makes the same decision."""
 
-import os
 import re
+from functools import partial
 from pathlib import Path
 
 import rivals
+from in_turn import cpu_us, row
 from processes import on_load_core
 
-SECONDS = float(os.environ.get("BENCH_SECONDS", "4"))
 METHOD = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 LIMIT = {
     "name": "per-user",
@@ -34,42 +34,19 @@ def request():
 def rls(binary, folder):
     message = Path(folder) / "rls_request.bin"
     message.write_bytes(request())
-    starts = {
-        "weir": lambda: rivals.weir_grpc(binary, folder, [LIMIT]),
-        "grpc++ callbacks": lambda: rivals.grpc_callbacks(binary, folder),
-    }
-    shapes = [("8 connections x 16 streams", 8, 16, 6), ("64 connections x 1 stream", 64, 1, 1.8)]
-    return [row(starts, message, *shape) for shape in shapes]
 
+    def measure(start, *shape):
+        return lambda: cpu_us(start, lambda server: partial(load, server, message, *shape))
 
-def row(starts, message, name, connections, streams, wanted):
-    """The rival, weir, the rival, weir; the better value of each counts."""
-    rival = "grpc++ callbacks"
-    runs = {who: [] for who in starts}
-    for who in (rival, "weir", rival, "weir"):
-        with starts[who]() as server:
-            load(server, message, connections, streams, 1)
-            before = server.cpu_seconds()
-            requests = load(server, message, connections, streams, SECONDS)
-            runs[who].append((server.cpu_seconds() - before) * 1e6 / requests)
-    best = {who: min(values) for who, values in runs.items()}
-    ratio = best[rival] / best["weir"]
-    print(
-        f"rls: {name}: weir {best['weir']:.2f}, {rival} {best[rival]:.2f} cpu us/request, "
-        f"ratio {ratio:.2f} (wanted {wanted})",
-        flush=True,
-    )
-    return {
-        "group": "rls",
-        "name": f"ShouldRateLimit, {name}",
-        "value": round(best["weir"], 2),
-        "unit": "cpu us/request",
-        "rival": rival,
-        "rival_value": round(best[rival], 2),
-        "ratio": round(ratio, 2),
-        "wanted": wanted,
-        "all_cpu_us": {who: [round(value, 3) for value in values] for who, values in runs.items()},
-    }
+    def compare(name, *shape, wanted):
+        weir = measure(lambda: rivals.weir_grpc(binary, folder, [LIMIT]), *shape)
+        rival = measure(lambda: rivals.grpc_callbacks(binary, folder), *shape)
+        return row("rls", f"ShouldRateLimit, {name}", weir, ("grpc++ callbacks", rival), wanted)
+
+    return [
+        compare("8 connections x 16 streams", 8, 16, wanted=6),
+        compare("64 connections x 1 stream", 64, 1, wanted=1.8),
+    ]
 
 
 def load(server, message, connections, streams, seconds):

@@ -3,30 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 #include <random>
 
 #include "policy/policy.h"
 #include "policy/test_policy.h"
-
-// Counts what this executable allocates, for the promise of the path of a call.
-namespace {
-thread_local int64_t allocation_count = 0;
-}
-
-// Not inlined: g++ 12 then takes malloc and delete for a mismatched pair.
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++allocation_count;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  ++allocation_count;  // std::stable_sort's way.
-  return std::malloc(size);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "testing/allocation_count.h"
 
 namespace weir::policy {
 namespace {

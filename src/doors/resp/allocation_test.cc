@@ -1,26 +1,12 @@
 // A command in the steady state allocates nothing.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
 #include <string>
 
 #include "doors/resp/resp_door.h"
+#include "testing/allocation_count.h"
 #include "testing/simulated_engine.h"
 #include "wire/resp/command_parser.h"
-
-namespace {
-thread_local int64_t allocation_count = 0;
-}
-
-// Not inlined: g++ 12 then takes malloc and delete for a mismatched pair.
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++allocation_count;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace weir::doors::resp {
 namespace {
