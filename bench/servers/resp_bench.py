@@ -55,9 +55,7 @@ def resp(binary, folder):
         compare(tools, many, (weir(), throttle), ("redis EVALSHA, the equal script", redis, script), 32, 12),
         compare(tools, many, (weir(), throttle), ("redis GET", redis, filled), 32, 1.4),
         compare(tools, one, (weir(), throttle), ("redis GET", redis, filled), 1, 1.0),
-        compare(
-            tools, f"{one}, unix socket", (weir(socket=True), throttle), ("weir over TCP", weir(), throttle), 1, 1.6
-        ),
+        compare(tools, f"{one}, unix socket", (weir(socket=True), throttle), over_tcp, 1, 1.6),
     ]
 
 

@@ -16,8 +16,9 @@
 
 namespace weir::doors::rls {
 
-// Bounds that fit calls of one short message each.
-inline constexpr http2::SessionLimits kGrpcLimits = {.concurrent_streams_max = 1024,
+// Bounds that fit calls of one short message each. libnghttp2 remembers as many closed streams as
+// may be open, and cycles through their memory: no more of them than a cache holds.
+inline constexpr http2::SessionLimits kGrpcLimits = {.concurrent_streams_max = 128,
                                                      .header_list_bytes_max = 16 * 1024};
 
 // Serves until the peer closes, breaks the protocol, times out, or a drain or its age ends it. All
