@@ -213,9 +213,9 @@ def test_a_limit_that_the_store_cannot_count_is_a_load_error_with_its_place(weir
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("http://127.0.0.1:6379", "store.url"),
+        ("http://127.0.0.1:6379", ": store.url: "),
         ("redis://:pa55word@192.0.2.1:6379/0", "insecure"),
-        ("redis+sentinel://127.0.0.1:26379", "store.url"),
+        ("redis+sentinel://127.0.0.1:26379", ": store.url: "),
     ],
 )
 def test_an_address_of_the_store_that_is_none_is_told_without_its_password(weir_command, tmp_path, url, said):
@@ -223,6 +223,8 @@ def test_an_address_of_the_store_that_is_none_is_told_without_its_password(weir_
     run = weir_command("validate", write(tmp_path, config))
     assert run.returncode == 1
     assert said in run.stderr
+    line = next(i for i, text in enumerate((tmp_path / "weir.yaml").read_text().splitlines(), 1) if "url: " in text)
+    assert re.search(rf"weir\.yaml:{line}:\d+: store\.url: ", run.stderr), run.stderr
     assert "pa55word" not in run.stderr + run.stdout
 
 

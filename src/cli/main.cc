@@ -9,17 +9,26 @@
 
 namespace {
 
-// What a first word that is no command is told; "" when the fault is another.
+// "weir import"
+std::string PathOf(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  return (parent != nullptr ? PathOf(*parent) + " " : "") + app.get_name();
+}
+
+// What a word that is no command is told; "" when the fault is another.
 std::string UnknownCommand(const CLI::App& app) {
-  const std::vector<std::string> left = app.remaining();
-  if (left.empty() || left.front().starts_with('-') || !app.get_subcommands().empty()) return "";
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  if (!chosen.empty()) return UnknownCommand(*chosen.front());
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  const std::vector<std::string> left = app.remaining();
+  if (names.empty() || left.empty() || left.front().starts_with('-')) return "";
   const std::vector<std::string_view> known(names.begin(), names.end());
-  return "weir: there is no command `" + left.front() + "`" +
+  const std::string path = PathOf(app);
+  return path + ": there is no command `" + left.front() + "`" +
          weir::base::DidYouMean(left.front(), known) +
-         "\nCommands: " + weir::base::ListOfNames(known) +
-         "; each explains itself: weir serve --help\n";
+         "\nCommands: " + weir::base::ListOfNames(known) + "; each explains itself: " + path + " " +
+         names.front() + " --help\n";
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ int Serve(const ServeArguments& arguments) {
 }  // namespace
 
 void AddServe(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("serve", "Run: limit and forward, decide over HTTP");
+  CLI::App* command =
+      app.add_subcommand("serve", "Run: limit and forward, decide over HTTP, gRPC and RESP");
   command->footer(
       "Standard output says `listening DOOR=ADDRESS` for each door; logs go to standard error, one "
       "JSON object per "
@@ -76,7 +77,8 @@ void AddServe(CLI::App& app, int& exit_code) {
                    "Seconds between summaries in the log; 0: none")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
-  command->add_option("STRAY", arguments->stray)->group("");  // Not shown in the help.
+  command->add_option("STRAY", arguments->stray)->group("");  // Not shown in the help,
+  command->usage("Usage: weir serve [OPTIONS]");              // nor here.
   command->callback([&exit_code, arguments] { exit_code = Serve(*arguments); });
 }
 

@@ -84,8 +84,8 @@ Result<void> Server::Start() {
   const bool shared = config.store.kind == policy::StoreKind::kRedis;
   std::optional<shared_store::RedisStoreOptions> shared_store;
   if (shared) {
-    Result<shared_store::RedisStoreOptions> store = RedisOptionsOf(config.store);
-    if (!store) return std::unexpected(store.error());
+    auto store = RedisOptionsOf(config.store);
+    if (!store) return InvalidArgument(policy::ToString(store.error()));
     shared_store = std::move(*store);
     node_.id = decide::RandomIds().Next().low;
     if (config.store.nodes > 0) node_.nodes = config.store.nodes;

@@ -9,20 +9,31 @@
 
 namespace weir::cli {
 
-Result<shared_store::RedisStoreOptions> RedisOptionsOf(const policy::StoreConfig& store) {
+namespace {
+
+policy::ConfigError Fault(const policy::WrittenAt& at, std::string message) {
+  return {at.place.file, at.place.line, at.place.column, std::move(message)};
+}
+
+}  // namespace
+
+std::expected<shared_store::RedisStoreOptions, policy::ConfigError> RedisOptionsOf(
+    const policy::StoreConfig& store) {
   Result<redis::ClientOptions> client = redis::ParseUrl(store.url.Reveal(), store.insecure);
-  if (!client) return MakeError(client.error().code, "store.url: " + client.error().message);
+  if (!client) return std::unexpected(Fault(store.url_at, "store." + client.error().message));
   const bool tls_given =
       !store.tls.ca.empty() || !store.tls.cert.empty() || !store.tls.server_name.empty();
-  if (tls_given && !client->tls.enabled)
-    return InvalidArgument("store.tls: the URL asks for no TLS; write rediss://");
+  if (tls_given && !client->tls.enabled) {
+    return std::unexpected(
+        Fault(store.tls.at, "store.tls: the URL asks for no TLS; write rediss://"));
+  }
   client->tls.ca_file = store.tls.ca;
   client->tls.cert_file = store.tls.cert;
   client->tls.key_file = store.tls.key;
   client->tls.server_name = store.tls.server_name;
   if (client->tls.enabled) {
     if (const auto context = redis::TlsContextOf(client->tls); !context)
-      return MakeError(context.error().code, "store.tls: " + context.error().message);
+      return std::unexpected(Fault(store.tls.at, "store.tls: " + context.error().message));
   }
   client->connections = store.connections;
   shared_store::RedisStoreOptions options;
@@ -39,7 +50,7 @@ policy::Policy::LoadResult LoadPolicy(const std::string& path) {
   if (!loaded || (*loaded)->config().store.kind != policy::StoreKind::kRedis) return loaded;
   std::vector<policy::ConfigError> errors;
   if (const auto options = RedisOptionsOf((*loaded)->config().store); !options)
-    errors.push_back({.file = path, .message = options.error().message});
+    errors.push_back(options.error());
   for (const policy::Limit& limit : (*loaded)->limits()) {
     if (limit.consistency == policy::Consistency::kLocal) continue;
     for (const policy::Variant& variant : limit.variants) {

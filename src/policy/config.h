@@ -47,6 +47,13 @@ struct Place {
 // "FILE:LINE:COL"
 std::string ToString(const Place& place);
 
+// Where a value was written, for faults that are found later. No part of what the configuration
+// means: all are equal.
+struct WrittenAt {
+  Place place;
+  friend bool operator==(const WrittenAt&, const WrittenAt&) { return true; }
+};
+
 // The server's side of TLS. Paths are relative to the configuration file that names them, already
 // joined here.
 struct TlsConfig {
@@ -89,6 +96,7 @@ enum class StoreKind : uint8_t { kMemory, kRedis };
 
 // The client's side of TLS towards the store (rediss://).
 struct StoreTls {
+  WrittenAt at;
   std::string ca;    // PEM of the authorities trusted. Default: the system's.
   std::string cert;  // PEM chain and key shown to the server. Default: none.
   std::string key;
@@ -104,6 +112,7 @@ struct StoreConfig {
       false;  // A newcomer that finds only exhausted entries: denied, so a flood buys nothing.
   // The following belong to stores over the network; the embedded store has no use for them.
   Secret url;  // May hold a password.
+  WrittenAt url_at;
   std::chrono::nanoseconds timeout =
       std::chrono::milliseconds(20);              // Per decision, then on_failure.
   OnFailure on_failure = OnFailure::kLocalShare;  // Neither an outage nor an open door.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "policy/rate_text.h"
@@ -20,6 +21,10 @@ std::string AmountText(int64_t units, Unit unit) {
 }
 
 // "minute", "60 days": what stands behind "any".
+bool StartsWithDigit(std::string_view text) {
+  return !text.empty() && text.front() >= '0' && text.front() <= '9';
+}
+
 std::string PeriodWords(nanoseconds period) {
   switch (period.count() / kSecondNs * (period.count() % kSecondNs == 0 ? 1 : 0)) {
     case 1:
@@ -115,9 +120,15 @@ void DescribeDoor(std::string_view name, const std::optional<DoorConfig>& door, 
   out += "\n";
 }
 
-void DescribeListen(const ListenConfig& listen, std::string& out) {
+void DescribeListen(const Policy& policy, std::string& out) {
+  const ListenConfig& listen = policy.config().listen;
   if (listen == ListenConfig()) {
-    out += "doors: none; `weir serve` needs one, as in `listen: {api: 127.0.0.1:8081}`\n";
+    const bool for_envoy =
+        !policy.limits().empty() && std::ranges::all_of(policy.limits(), [](const Limit& limit) {
+          return limit.descriptor.has_value();
+        });
+    out += fmt::format("doors: none; `weir serve` needs one, as in `listen: {{{}}}`\n",
+                       for_envoy ? "grpc: 127.0.0.1:8083" : "api: 127.0.0.1:8081");
     return;
   }
   out += "doors:\n";
@@ -211,8 +222,8 @@ std::string BoundInWords(const Limit& limit, const Variant& variant) {
         return fmt::format("at most {} in each calendar {} ({})", amount(n),
                            CalendarWords(spec.alignment), spec.timezone);
       }
-      return fmt::format("at most {} in each window of one {}, {} in any {}", amount(n), period,
-                         amount(2 * n), period);
+      return fmt::format("at most {} in each window of {}{}, {} in any {}", amount(n),
+                         StartsWithDigit(period) ? "" : "one ", period, amount(2 * n), period);
     case Algorithm::kParallel:
       return fmt::format("at most {} at once", n);
   }
@@ -221,7 +232,7 @@ std::string BoundInWords(const Limit& limit, const Variant& variant) {
 
 std::string Describe(const Policy& policy) {
   std::string out;
-  DescribeListen(policy.config().listen, out);
+  DescribeListen(policy, out);
   DescribeIdentity(policy.config().identity, out);
   DescribeRoutes(policy, out);
   out += policy.limits().empty() ? "limits: none\n" : "limits:\n";

@@ -97,7 +97,8 @@ TEST(DescriptorLimit, InWordsAndAsJson) {
               "  test: database is users, not test-*\n"
               "  deep: it binds to 2 entries, and there are 1\n");
   EXPECT_THAT(*ExplainDescriptor(*policy, "nongo", {"database=users"}),
-              "applies:\n  none\ndoes not apply:\n  no other limit of domain nongo\n");
+              "applies:\n  none\ndoes not apply:\n  no limit has the domain nongo; did you mean "
+              "`mongo`?\n");
   EXPECT_FALSE(ExplainDescriptor(*policy, "mongo", {}));
   EXPECT_FALSE(ExplainDescriptor(*policy, "mongo", {"database"}));
   EXPECT_THAT(*ExplainPairs(*policy, {"client=a"}, Missing::kSkip),

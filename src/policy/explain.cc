@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
+#include "base/suggest.h"
 #include "policy/describe.h"
 
 namespace weir::policy {
@@ -102,6 +104,14 @@ std::string Absence(const DescriptorPattern& pattern, std::span<const Descriptor
   return fmt::format("{} is more specific", ToString(winner->entries));
 }
 
+std::string NearestDomain(const Policy& policy, std::string_view domain) {
+  std::vector<std::string_view> domains;
+  for (const Limit& limit : policy.limits()) {
+    if (limit.descriptor) domains.push_back(limit.descriptor->domain);
+  }
+  return base::DidYouMean(domain, domains);
+}
+
 std::string Explain(const Policy& policy, std::string_view domain,
                     std::span<const DescriptorEntry> entries) {
   const std::span<const int> found = policy.descriptors().Find(domain, entries);
@@ -126,8 +136,12 @@ std::string Explain(const Policy& policy, std::string_view domain,
         found.empty() ? nullptr : &*limit_at(found[0]).descriptor;
     others += fmt::format("  {}: {}\n", limit.name, Absence(*limit.descriptor, entries, winner));
   }
-  return "applies:\n" + (applies.empty() ? "  none\n" : applies) + "does not apply:\n" +
-         (others.empty() ? fmt::format("  no other limit of domain {}\n", domain) : others);
+  if (others.empty()) {
+    others = found.empty() ? fmt::format("  no limit has the domain {}{}\n", domain,
+                                         NearestDomain(policy, domain))
+                           : fmt::format("  no other limit of domain {}\n", domain);
+  }
+  return "applies:\n" + (applies.empty() ? "  none\n" : applies) + "does not apply:\n" + others;
 }
 
 }  // namespace

@@ -87,11 +87,13 @@ std::optional<DoorConfig> ReadDoor(YamlReader& reader, const YamlNode& node,
   DoorConfig door;
   const YamlNode* address = &node;
   const bool takes_token = extra == Extra::kToken;
+  bool has_token = false;
   if (node.kind != YamlNode::Kind::kScalar) {
     const MapReader map = DoorMap(reader, node, what, extra);
     address = map.Require("address");
     if (const YamlNode* tls = map.Find("tls")) door.tls = ReadTls(reader, *tls, what + ".tls");
     if (const YamlNode* token = takes_token ? map.Find("token") : nullptr) {
+      has_token = true;  // One that cannot be read has been refused for that.
       door.token = reader.ReadSecret(*token, what + ".token").value_or(Secret());
     }
     const bool ages = extra == Extra::kConnectionAge;
@@ -109,7 +111,7 @@ std::optional<DoorConfig> ReadDoor(YamlReader& reader, const YamlNode& node,
     return std::nullopt;
   }
   door.address = *text;
-  const bool guarded = !door.token.empty() || (door.tls && !door.tls->client_ca.empty());
+  const bool guarded = has_token || (door.tls && !door.tls->client_ca.empty());
   if (takes_token && !guarded && !IsLoopback(door.address)) {
     reader.Fail(address->mark,
                 what + ": `" + door.address +

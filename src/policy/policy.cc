@@ -95,7 +95,7 @@ class PolicyCompiler {
     int by_attributes = 0;
     int by_descriptor = 0;
     for (const YamlNode* node : files_.Items("limits")) {
-      const bool binds = BindsToDescriptor(*node);
+      const bool binds = HasKey(*node, "descriptor");
       const int most = binds ? Policy::kMaxDescriptorLimits : Policy::kMaxLimits;
       if (++(binds ? by_descriptor : by_attributes) > most) {
         reader_.Fail(node->mark, "more than " + std::to_string(most) +
@@ -110,9 +110,9 @@ class PolicyCompiler {
     }
   }
 
-  static bool BindsToDescriptor(const YamlNode& node) {
-    return std::ranges::any_of(
-        node.entries, [](const YamlEntry& entry) { return entry.key->text == "descriptor"; });
+  static bool HasKey(const YamlNode& node, std::string_view key) {
+    return std::ranges::any_of(node.entries,
+                               [&](const YamlEntry& entry) { return entry.key->text == key; });
   }
 
   void CheckTogether() {
@@ -126,14 +126,15 @@ class PolicyCompiler {
                        "`); tell them apart by method or host");
     }
     const Config& config = policy_->config_;
-    if (config.store.kind == StoreKind::kRedis && config.identity.secret.empty()) {
+    const YamlNode* const identity = files_.Find("identity");
+    // A secret that cannot be read has been refused for that.
+    const bool has_secret = identity != nullptr && HasKey(*identity, "secret");
+    if (config.store.kind == StoreKind::kRedis && !has_secret) {
       reader_.Fail(files_.Find("store")->mark,
                    "store.kind `redis` needs `identity.secret`: under it all nodes name the same "
                    "counters alike; `openssl rand -hex 32` makes one");
     }
-    if (policy_->limits_.empty()) {
-      reader_.Warn(files_.start(), "there are no `limits`: every call is allowed");
-    }
+    WarnOfIdleLimits(config.listen);
     if (config.listen.gateway && policy_->routes_.routes().empty()) {
       reader_.Warn(files_.start(),
                    "`listen.gateway` is on, but there are no `routes`: it forwards "
@@ -143,6 +144,33 @@ class PolicyCompiler {
       reader_.Warn(files_.start(),
                    "there are `routes`, but `listen.gateway` is off: they serve "
                    "nothing");
+    }
+  }
+
+  // A door that nothing limits, and limits that nobody asks for, are hardly meant.
+  void WarnOfIdleLimits(const ListenConfig& listen) {
+    const auto by_descriptor = std::ranges::count_if(
+        policy_->limits_, [](const Limit& limit) { return limit.descriptor.has_value(); });
+    const auto by_attributes = std::ssize(policy_->limits_) - by_descriptor;
+    const bool asks_by_attributes = listen.gateway || listen.api || listen.resp;
+    if (policy_->limits_.empty()) {
+      reader_.Warn(files_.start(), "there are no `limits`: every call is allowed");
+      return;
+    }
+    if (listen.grpc && by_descriptor == 0) {
+      reader_.Warn(files_.start(),
+                   "`listen.grpc` is on, but no limit has a `domain` and a `descriptor`: it allows "
+                   "every call");
+    }
+    if (by_descriptor > 0 && !listen.grpc && asks_by_attributes) {
+      reader_.Warn(files_.start(),
+                   "there are limits with `descriptor`, but `listen.grpc` is off: nobody asks for "
+                   "them");
+    }
+    if (by_attributes == 0 && asks_by_attributes) {
+      reader_.Warn(files_.start(),
+                   "every limit has a `descriptor`, for which only `listen.grpc` asks: the other "
+                   "doors allow every call");
     }
   }
 

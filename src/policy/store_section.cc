@@ -24,6 +24,7 @@ void ReadBreaker(YamlReader& reader, const YamlNode& node, StoreConfig& store) {
 
 void ReadStoreTls(YamlReader& reader, const YamlNode& node, StoreTls& tls) {
   const MapReader map(reader, node, "store.tls", {"ca", "cert", "key", "server_name"});
+  tls.at = {reader.PlaceOf(node.mark)};
   if (const YamlNode* value = map.Find("ca"))
     tls.ca = reader.Path(*value, "store.tls.ca").value_or("");
   if (const YamlNode* value = map.Find("cert"))
@@ -59,6 +60,7 @@ void ReadNetwork(YamlReader& reader, const MapReader& map, StoreConfig& store) {
       {"local_share", OnFailure::kLocalShare}};
   if (const YamlNode* value = map.Find("url")) {
     store.url = reader.ReadSecret(*value, "store.url").value_or(Secret());
+    store.url_at = {reader.PlaceOf(value->mark)};
   }
   if (const YamlNode* value = map.Find("timeout")) {
     store.timeout = reader

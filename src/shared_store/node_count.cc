@@ -1,5 +1,6 @@
 #include "shared_store/node_count.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,9 @@ namespace weir::shared_store {
 namespace {
 
 constexpr int64_t kBeatsBelieved = 4;
+// The first of a beat's period, doubled with each: nodes that start together soon know of each
+// other.
+constexpr int64_t kFirstPart = 16;
 
 }  // namespace
 
@@ -25,13 +29,15 @@ void NodeCounter::Start() { options_.loop->Spawn(Run()); }
 void NodeCounter::Leave() { leaving_.Set(); }
 
 Task<void> NodeCounter::Run() {
+  int64_t pause_ns = options_.beat_ns / kFirstPart;
   while (!leaving_.is_set()) {
     const Result<resp::Value> nodes = co_await Say("0");
     if (nodes && nodes->IsInteger() && nodes->integer > 0) {
       seen_.Answered(nodes->integer);
       options_.node->nodes.store(seen_.count(), std::memory_order_relaxed);
     }
-    co_await leaving_.WaitUntil(options_.loop->now_ns() + options_.beat_ns);
+    co_await leaving_.WaitUntil(options_.loop->now_ns() + pause_ns);
+    pause_ns = std::min(2 * pause_ns, options_.beat_ns);
   }
   [[maybe_unused]] const Result<resp::Value> left = co_await Say("1");
 }

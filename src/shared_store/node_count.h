@@ -37,7 +37,8 @@ class NodeCounter {
     redis::Client* client = nullptr;
     NodeState* node = nullptr;
     std::string prefix = "weir:1:";
-    int64_t beat_ns = 2'000'000'000;  // A node that is silent for four of them is forgotten.
+    // A node that is silent for four of them is forgotten. The first ones follow each other faster.
+    int64_t beat_ns = 2'000'000'000;
   };
 
   explicit NodeCounter(Options options);

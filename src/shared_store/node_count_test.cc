@@ -19,11 +19,12 @@ constexpr int64_t kPollNs = 1'000'000;
 
 // A node as its store sees it.
 struct Node {
-  Node(net::EventLoop& loop, net::Resolver& resolver, const std::string& url, uint64_t id)
+  Node(net::EventLoop& loop, net::Resolver& resolver, const std::string& url, uint64_t id,
+       int64_t beat_ns)
       : client(redis::Client::Create(loop, resolver, redis::ParseUrl(url).value())) {
     state.id = id;
     counter = std::make_unique<NodeCounter>(NodeCounter::Options{
-        .loop = &loop, .client = client.get(), .node = &state, .beat_ns = kBeatNs});
+        .loop = &loop, .client = client.get(), .node = &state, .beat_ns = beat_ns});
     counter->Start();
   }
   int64_t count() const { return state.nodes.load(); }
@@ -38,8 +39,8 @@ class NodeCounterTest : public ::testing::TestWithParam<const char*> {
   NodeCounterTest() : server_({.program = GetParam()}), console_(server_.Console()) {}
 
   net::EventLoop& loop() { return fixture_.loop(); }
-  std::unique_ptr<Node> StartNode(uint64_t id) {
-    return std::make_unique<Node>(loop(), resolver_, server_.url(), id);
+  std::unique_ptr<Node> StartNode(uint64_t id, int64_t beat_ns = kBeatNs) {
+    return std::make_unique<Node>(loop(), resolver_, server_.url(), id, beat_ns);
   }
   // A heartbeat of nodes that the test speaks for.
   void Announce(std::initializer_list<uint64_t> ids) {
@@ -81,6 +82,17 @@ TEST_P(NodeCounterTest, NodesCountEachOther) {
   auto first = StartNode(1), second = StartNode(2);
   const auto scenario = [&]() -> Task<void> {
     co_await Until([&] { return first->count() == 2 && second->count() == 2; });
+  };
+  fixture_.RunTask(scenario());
+}
+
+TEST_P(NodeCounterTest, NodesThatStartTogetherSoonKnowOfEachOther) {
+  constexpr int64_t kLongBeatNs = 8'000'000'000;
+  auto first = StartNode(1, kLongBeatNs), second = StartNode(2, kLongBeatNs);
+  const int64_t began_ns = loop().now_ns();
+  const auto scenario = [&]() -> Task<void> {
+    co_await Until([&] { return first->count() == 2 && second->count() == 2; });
+    EXPECT_LT(loop().now_ns() - began_ns, kLongBeatNs / 2);
   };
   fixture_.RunTask(scenario());
 }
