@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -92,6 +93,12 @@ class Http2Client {
     if (body) bodies_[id] = std::move(*body);
     return id;
   }
+  // A request whose body does not end.
+  int32_t RequestOpen(const Http2Fields& fields, std::string beginning) {
+    const int32_t id = Request(fields, std::move(beginning));
+    open_.insert(id);
+    return id;
+  }
   void Reset(int32_t id, uint32_t code = NGHTTP2_CANCEL) {
     nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, code);
   }
@@ -164,13 +171,16 @@ class Http2Client {
     const size_t bytes = std::min(room_bytes, body.size());
     std::copy_n(body.data(), bytes, reinterpret_cast<char*>(room));
     body.erase(0, bytes);
-    if (body.empty()) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    const bool stays_open = Self(user).open_.contains(id);
+    if (stays_open && bytes == 0) return NGHTTP2_ERR_DEFERRED;
+    if (body.empty() && !stays_open) *flags |= NGHTTP2_DATA_FLAG_EOF;
     return static_cast<ssize_t>(bytes);
   }
 
   nghttp2_session* session_ = nullptr;
   std::map<int32_t, Answer> answers_;
   std::map<int32_t, std::string> bodies_;
+  std::set<int32_t> open_;
   std::optional<uint32_t> goaway_;
   int32_t goaway_last_stream_ = 0;
 };

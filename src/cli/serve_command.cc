@@ -77,8 +77,7 @@ void AddServe(CLI::App& app, int& exit_code) {
                    "Seconds between summaries in the log; 0: none")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
-  command->add_option("STRAY", arguments->stray)->group("");  // Not shown in the help,
-  command->usage("Usage: weir serve [OPTIONS]");              // nor here.
+  command->add_option("STRAY", arguments->stray)->group("");  // Not shown in the help.
   command->callback([&exit_code, arguments] { exit_code = Serve(*arguments); });
 }
 

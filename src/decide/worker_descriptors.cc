@@ -228,8 +228,10 @@ void Worker::JudgeDescriptors(Decision& decision) {
       const Decision::Descriptors::Part& share = by.parts[part];
       const LimitVerdict& limit = decision.verdicts[share.charge];
       if (limit.shadow) continue;
+      // Where several meet on one counter, some may have room that all have not.
+      const bool alone = share.before == 0 && share.hits >= limit.cost;
       const int64_t wanted = share.before + std::max<int64_t>(share.hits, 1);
-      const bool passes = limit.allowed || wanted <= limit.remaining;
+      const bool passes = limit.allowed || (!alone && wanted <= limit.remaining);
       if (status.allowed && !passes) status = {.allowed = false};
       if (passes != status.allowed) continue;
       const LimitVerdict* const best = status.binding;

@@ -96,11 +96,11 @@ enum class StoreKind : uint8_t { kMemory, kRedis };
 
 // The client's side of TLS towards the store (rediss://).
 struct StoreTls {
-  WrittenAt at;
   std::string ca;    // PEM of the authorities trusted. Default: the system's.
   std::string cert;  // PEM chain and key shown to the server. Default: none.
   std::string key;
   std::string server_name;  // SNI and the name verified. Default: the URL's host.
+  WrittenAt at;
   friend bool operator==(const StoreTls&, const StoreTls&) = default;
 };
 
@@ -112,7 +112,6 @@ struct StoreConfig {
       false;  // A newcomer that finds only exhausted entries: denied, so a flood buys nothing.
   // The following belong to stores over the network; the embedded store has no use for them.
   Secret url;  // May hold a password.
-  WrittenAt url_at;
   std::chrono::nanoseconds timeout =
       std::chrono::milliseconds(20);              // Per decision, then on_failure.
   OnFailure on_failure = OnFailure::kLocalShare;  // Neither an outage nor an open door.
@@ -123,6 +122,7 @@ struct StoreConfig {
   int connections = 1;             // 1 .. 64 to each server, for each event loop; pipelined.
   int nodes = 0;  // 0 .. 100,000: how many share the limits, for local_share; 0: those seen.
   bool insecure = false;  // A password may go unencrypted to another host.
+  WrittenAt url_at;
   friend bool operator==(const StoreConfig&, const StoreConfig&) = default;
 };
 

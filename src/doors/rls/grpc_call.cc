@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace weir::doors::rls {
 namespace {
 
 using http2::Header;
 
+constexpr size_t kKeptBytes = 4096;  // Of a call that is used again.
 constexpr std::string_view kContentType = "application/grpc";
 constexpr std::string_view kNoGrpc =
     "This door speaks gRPC: POST with content-type: application/grpc, to "
@@ -39,15 +41,17 @@ bool IsGrpc(std::string_view content_type) {
 
 }  // namespace
 
-void GrpcCall::Begin(int32_t stream_id) {
+void GrpcCall::Begin(int32_t stream_id, int64_t now_ns) {
   stream_id_ = stream_id;
+  moved_ns_ = now_ns;
   method_ = GrpcMethod::kUnknown;
   refusal_ = {};
   is_post_ = is_grpc_ = is_compressed_ = has_malformed_timeout_ = false;
   answered_ = held_ = ended_ = false;
+  unconsumed_bytes_ = 0;
   timeout_ns_ = INT64_MAX;
   reader_.Clear();
-  body_.Clear();
+  body_.ClearAndShrink(kKeptBytes);
   body_.Prepare(grpc::kPrefixBytes);
   body_.Commit(grpc::kPrefixBytes);
 }
@@ -95,13 +99,19 @@ void GrpcCall::OnHead(bool ends, bool too_large) {
 }
 
 void GrpcCall::OnData(std::string_view bytes) {
-  owner_.session().Consume(stream_id_, bytes.size());
-  if (answered_ || !refusal_.empty()) return;
+  if (answered_ || !refusal_.empty()) return owner_.session().Consume(stream_id_, bytes.size());
+  unconsumed_bytes_ += bytes.size();
   const grpc::Status status = reader_.Feed(bytes);
   if (status != grpc::Status::kOk) Fail(status, reader_.fault());
 }
 
+void GrpcCall::GiveWindowBack() {
+  if (unconsumed_bytes_ == 0) return;
+  owner_.session().Consume(stream_id_, std::exchange(unconsumed_bytes_, 0));
+}
+
 void GrpcCall::OnEnd() {
+  GiveWindowBack();
   if (answered_) return;
   if (!refusal_.empty()) return Refuse();
   const grpc::Status status = reader_.Finish();
@@ -117,6 +127,7 @@ void GrpcCall::OnClosed(uint32_t) {
 void GrpcCall::Succeed() {
   if (answered_ || ended_) return;
   answered_ = true;
+  moved_ns_ = owner_.now_ns();
   char prefix[grpc::kPrefixBytes];
   grpc::WritePrefix(body_.size() - grpc::kPrefixBytes, prefix);
   std::copy_n(prefix, grpc::kPrefixBytes, body_.data());
@@ -128,6 +139,8 @@ void GrpcCall::Succeed() {
 void GrpcCall::Fail(grpc::Status status, std::string_view message) {
   if (answered_ || ended_) return;
   answered_ = true;
+  moved_ns_ = owner_.now_ns();
+  GiveWindowBack();
   status_message_.Clear();
   grpc::AppendEncodedMessage(message, status_message_);
   // Head and trailers in one: nothing came between.
@@ -142,6 +155,7 @@ void GrpcCall::Fail(grpc::Status status, std::string_view message) {
 
 void GrpcCall::Refuse() {
   answered_ = true;
+  moved_ns_ = owner_.now_ns();
   body_.Clear();
   body_.Append(kNoGrpc);
   const std::array head = {Header{":status", refusal_, true},
@@ -153,6 +167,7 @@ http2::Piece GrpcCall::Read(std::span<char> room) {
   const size_t bytes = std::min(room.size(), body_.size());
   std::copy_n(body_.data(), bytes, room.data());
   body_.Consume(bytes);
+  moved_ns_ = owner_.now_ns();
   if (!body_.empty()) return {.bytes = bytes, .then = http2::Piece::Then::kMore};
   if (!refusal_.empty()) return {.bytes = bytes, .then = http2::Piece::Then::kEnd};
   static constexpr std::array kTrailers = {Header{"grpc-status", "0", true}};

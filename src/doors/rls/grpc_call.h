@@ -23,6 +23,7 @@ class GrpcCall;
 class GrpcCallOwner {
  public:
   virtual http2::ServerSession& session() = 0;
+  virtual int64_t now_ns() const = 0;
   // The whole message is there: Succeed or Fail now, or later after Hold.
   virtual void OnMessage(GrpcCall& call) = 0;
   // Nothing more comes of the call, unless it is held: then OnMessage's answer is dropped.
@@ -39,11 +40,14 @@ class GrpcCall final : public http2::ServerStream {
  public:
   explicit GrpcCall(GrpcCallOwner& owner) : owner_(owner), reader_(kMessageBytesMax) {}
 
-  // A message beyond this is refused: thousands of descriptor entries fit.
-  static constexpr size_t kMessageBytesMax = 256 * 1024;
+  // A message beyond this is refused: a thousand descriptor entries fit. Below the window of a
+  // stream, which opens again when the message is whole, so that what all calls of a connection
+  // hold is bounded by the connection's window.
+  static constexpr size_t kMessageBytesMax = 60 * 1024;
 
   // For another stream.
-  void Begin(int32_t stream_id);
+  void Begin(int32_t stream_id, int64_t now_ns);
+  int32_t stream_id() const { return stream_id_; }
 
   GrpcMethod method() const { return method_; }
   std::string_view message() const { return reader_.message(); }
@@ -60,6 +64,9 @@ class GrpcCall final : public http2::ServerStream {
   void Let() { held_ = false; }
   bool held() const { return held_; }
   bool ended() const { return ended_; }
+  bool answered() const { return answered_; }
+  // When the call began, was answered, or sent bytes of its answer last.
+  int64_t moved_ns() const { return moved_ns_; }
 
  private:
   void OnHeader(std::string_view name, std::string_view value) override;
@@ -68,6 +75,8 @@ class GrpcCall final : public http2::ServerStream {
   void OnEnd() override;
   void OnClosed(uint32_t error_code) override;
   http2::Piece Read(std::span<char> room) override;
+  // The peer may send again what this call has held.
+  void GiveWindowBack();
   // What is said is no gRPC: answered with a status of HTTP, and in words, when it is complete.
   void Refuse();
 
@@ -81,7 +90,9 @@ class GrpcCall final : public http2::ServerStream {
   bool has_malformed_timeout_ = false;
   bool answered_ = false;
   bool held_ = false;
-  bool ended_ = false;
+  bool ended_ = true;
+  size_t unconsumed_bytes_ = 0;
+  int64_t moved_ns_ = 0;
   int64_t timeout_ns_ = INT64_MAX;
   grpc::MessageReader reader_;
   wire::Buffer body_;  // With its prefix.

@@ -7,13 +7,19 @@
 namespace weir::doors::rls {
 namespace {
 
+constexpr int64_t kLookEveryNs = 500'000'000;
 constexpr std::string_view kTooLate = "the call's deadline has passed";
 
 }  // namespace
 
-GrpcConnection::GrpcConnection(const GrpcServices& services, net::EventLoop& loop,
-                               const net::DrainFlag& drain)
-    : services_(services), loop_(loop), drain_(drain), settled_(loop) {}
+GrpcConnection::GrpcConnection(const GrpcServices& services, const GrpcTimeouts& timeouts,
+                               net::EventLoop& loop, const net::DrainFlag& drain)
+    : services_(services),
+      timeouts_(timeouts),
+      loop_(loop),
+      drain_(drain),
+      settled_(loop),
+      stalled_(loop, [this] { LookForStalled(); }) {}
 
 GrpcConnection::~GrpcConnection() = default;
 
@@ -26,8 +32,24 @@ http2::ServerStream* GrpcConnection::OnStream(int32_t stream_id) {
   if (free_.empty()) free_.push_back(calls_.emplace_back(std::make_unique<GrpcCall>(*this)).get());
   GrpcCall* const call = free_.back();
   free_.pop_back();
-  call->Begin(stream_id);
+  call->Begin(stream_id, loop_.now_ns());
+  if (!stalled_.armed()) stalled_.ArmAt(loop_.now_ns() + kLookEveryNs);
   return call;
+}
+
+// Calls whose message does not come, and answers that nobody takes.
+void GrpcConnection::LookForStalled() {
+  bool some = false;
+  for (const std::unique_ptr<GrpcCall>& call : calls_) {
+    if (call->ended() || call->held()) continue;
+    some = true;
+    const int64_t limit_ns = call->answered() ? timeouts_.answer_ns : timeouts_.message_ns;
+    if (limit_ns > 0 && loop_.now_ns() - call->moved_ns() >= limit_ns)
+      session_->Reset(call->stream_id(), http2::kCancel);
+  }
+  if (!some) return;
+  stalled_.ArmAt(loop_.now_ns() + kLookEveryNs);
+  wake_();
 }
 
 void GrpcConnection::OnEnded(GrpcCall& call) {

@@ -31,10 +31,17 @@ struct GrpcServices {
   const std::atomic<bool>& ready;
 };
 
+// How long a call may stand still.
+struct GrpcTimeouts {
+  int64_t message_ns = 10'000'000'000;  // From its first frame to its last. 0: none.
+  int64_t answer_ns = 30'000'000'000;   // Between two pieces of its answer. 0: none.
+};
+
 class GrpcConnection final : public http2::Acceptor, public GrpcCallOwner {
  public:
   // `drain` is told of the calls that wait for a shared store.
-  GrpcConnection(const GrpcServices& services, net::EventLoop& loop, const net::DrainFlag& drain);
+  GrpcConnection(const GrpcServices& services, const GrpcTimeouts& timeouts, net::EventLoop& loop,
+                 const net::DrainFlag& drain);
   ~GrpcConnection();
 
   void Start(http2::ServerSession& session, std::function<void()> wake);
@@ -45,8 +52,10 @@ class GrpcConnection final : public http2::Acceptor, public GrpcCallOwner {
 
  private:
   http2::ServerSession& session() override { return *session_; }
+  int64_t now_ns() const override { return loop_.now_ns(); }
   void OnMessage(GrpcCall& call) override;
   void OnEnded(GrpcCall& call) override;
+  void LookForStalled();
   void AnswerHealth(GrpcCall& call);
   void AnswerRateLimit(GrpcCall& call);
   void BeginRateLimit(GrpcCall& call, core::Now now);
@@ -55,6 +64,7 @@ class GrpcConnection final : public http2::Acceptor, public GrpcCallOwner {
   void Conclude(GrpcCall& call, const Result<const decide::Verdict*>& decided);
 
   const GrpcServices services_;
+  const GrpcTimeouts timeouts_;
   net::EventLoop& loop_;
   const net::DrainFlag& drain_;
   http2::ServerSession* session_ = nullptr;
@@ -63,6 +73,7 @@ class GrpcConnection final : public http2::Acceptor, public GrpcCallOwner {
   std::vector<GrpcCall*> free_;
   int waiting_ = 0;
   net::Event settled_;
+  net::Timer stalled_;
 };
 
 }  // namespace weir::doors::rls

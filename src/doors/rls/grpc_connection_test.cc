@@ -17,6 +17,7 @@ using weir::testing::Http2Fields;
 using weir::testing::LoopFixture;
 
 constexpr const char* kAsk = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+constexpr int64_t kPatienceNs = 600'000'000;
 constexpr const char* kCheck = "/grpc.health.v1.Health/Check";
 // A RateLimitRequest of domain d, with one descriptor {user: a}.
 const std::string kRequest(
@@ -69,7 +70,10 @@ class GrpcConnectionTest : public ::testing::Test {
   std::atomic<bool> ready_{true};
   RateLimitService service_{*weir_.worker, 1};
   net::DrainFlag drain_;
-  GrpcConnection connection_{{service_, ready_}, fixture_.loop(), drain_};
+  GrpcConnection connection_{{service_, ready_},
+                             {.message_ns = kPatienceNs, .answer_ns = kPatienceNs},
+                             fixture_.loop(),
+                             drain_};
   http2::ServerSession session_{{}, connection_};
   Http2Client client_;
 };
@@ -108,7 +112,7 @@ TEST_F(GrpcConnectionTest, WhatIsNoCallOfOursIsRefused) {
   EXPECT_EQ(StatusOf(Ask(With(Head(kAsk), ":method", "PUT"), "")), "405/");
   EXPECT_EQ(StatusOf(Ask(Head(kAsk), "")), "200/3");
   EXPECT_EQ(StatusOf(Ask(Head(kAsk), Framed(kRequest) + Framed(kRequest))), "200/3");
-  EXPECT_EQ(StatusOf(Ask(Head(kAsk), std::string("\0\0\x10\0\0", 5))), "200/8");
+  EXPECT_EQ(StatusOf(Ask(Head(kAsk), std::string("\0\0\x01\0\0", 5))), "200/8");
   EXPECT_EQ(
       StatusOf(Ask(With(Head(kAsk), "content-type", "application/grpc+proto"), Framed(kRequest))),
       "200/0");
@@ -127,6 +131,36 @@ TEST_F(GrpcConnectionTest, FaultsAreSaidPercentEncoded) {
   const auto& answer = Ask(Head(kAsk), Framed(std::string("\x12\x02\x0a\x00", 4)));
   EXPECT_EQ(StatusOf(answer), "200/3");
   EXPECT_NE(answer.header("grpc-message").find("domain"), std::string::npos);
+}
+
+// What the calls of a connection hold is bounded by its window, however many they are.
+TEST_F(GrpcConnectionTest, UnfinishedMessagesHoldNoMoreThanTheWindow) {
+  const std::string part("\0\0\0\xd0\0", 5);  // 53,248 bytes are announced.
+  size_t sent = 0;
+  for (int i = 0; i < 100; ++i) {
+    client_.RequestOpen(Head(kAsk), part + std::string(50'000, 'x'));
+    const std::string up = client_.TakeOutput();
+    sent += up.size();
+    ASSERT_TRUE(session_.Feed(up, 1));
+    wire::Buffer out;
+    session_.Drain(out, 1 << 20);
+    client_.Feed(out.View());
+  }
+  EXPECT_LT(sent, (size_t{1} << 20) + 20'000);
+}
+
+TEST_F(GrpcConnectionTest, CallsThatStandStillAreReset) {
+  const int32_t without_message = client_.RequestOpen(Head(kAsk), std::string("\0", 1));
+  ASSERT_TRUE(session_.Feed(client_.TakeOutput(), 1));
+  fixture_.RunTask([](net::EventLoop& loop, const http2::ServerSession& session) -> Task<void> {
+    while (session.open_streams() > 0) {
+      wire::Buffer out;
+      const_cast<http2::ServerSession&>(session).Drain(out, 1 << 20);
+      co_await loop.SleepFor(10'000'000);
+    }
+  }(fixture_.loop(), session_));
+  EXPECT_EQ(session_.open_streams(), 0u);
+  EXPECT_GT(without_message, 0);
 }
 
 TEST_F(GrpcConnectionTest, CallsAreUsedAgain) {

@@ -7,7 +7,9 @@ namespace weir::doors::rls {
 Task<void> ServeGrpc(std::unique_ptr<net::Stream> stream, GrpcServices services,
                      net::Http2Options options, const net::DrainFlag& drain,
                      net::Http2Connections& connections) {
-  GrpcConnection calls(services, stream->loop(), drain);
+  const GrpcTimeouts timeouts = {.message_ns = options.header_timeout_ns,
+                                 .answer_ns = options.write_timeout_ns};
+  GrpcConnection calls(services, timeouts, stream->loop(), drain);
   net::Http2Connection connection(std::move(stream), options, calls, connections);
   calls.Start(connection.session(), [&connection] { connection.Wake(); });
   co_await connection.Run();

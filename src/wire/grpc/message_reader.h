@@ -32,13 +32,18 @@ class MessageReader {
   std::string_view message() const { return bytes_.View().substr(kPrefixBytes); }
   std::string_view fault() const { return fault_; }
 
-  // Ready for another call.
+  // Bytes that are held.
+  size_t size() const { return bytes_.size(); }
+
+  // Ready for another call. Gives the memory of a long message back.
   void Clear() {
-    bytes_.Clear();
+    bytes_.ClearAndShrink(kKeptBytes);
     fault_ = {};
   }
 
  private:
+  static constexpr size_t kKeptBytes = 4096;
+
   Status Fail(Status status, std::string_view fault) {
     fault_ = fault;
     return status;
