@@ -95,6 +95,22 @@ def test_a_hot_key_takes_a_round_trip_for_fifty_decisions_at_most(shared_store, 
         assert node.metric("weir_store_request_duration_seconds_count", op="decide") == 0
 
 
+def test_a_refusal_that_the_lease_could_pay_by_now_is_short(shared_store, start_node):
+    """Of calls that are under way together, some are refused by the store while a refill brings this node units."""
+    node = start_node(shared_store, [{**WINDOW, "rate": "600/day"}], threads=1)
+    for client in ("a", "b", "c"):
+        costs = [20 if i % 3 == 0 else 1 for i in range(80)]
+        checks = [{"attributes": {"client": client}, "cost": cost} for cost in costs]
+        with ThreadPoolExecutor(16) as threads:
+            answers = list(threads.map(lambda check: http.post(f"{node.api}/v1/check", json=check).json(), checks))
+        used = sum(cost for cost, answer in zip(costs, answers, strict=True) if answer["allowed"])
+        for cost, answer in zip(costs, answers, strict=True):
+            if not answer["allowed"] and answer["limits"][0]["remaining"] >= cost:
+                assert answer["retry_after_ms"] <= 1000
+        # What is left is told as it is, once nothing is under way.
+        assert node.decide({"client": client}, peek=True)["limits"][0]["remaining"] <= 600 - used
+
+
 def test_leased_fast_admits_half_the_burst_on_top_at_most(shared_store, start_node):
     nodes = [start_node(shared_store, [{**BUCKET, "consistency": "leased_fast"}]) for _ in range(4)]
     passed, _ = load_all(nodes, 60)

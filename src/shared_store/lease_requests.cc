@@ -96,6 +96,7 @@ void Leases::Decision::Deliver(const TakeReply& reply) {
     leases_.options_.loop->Spawn(leases_.SettleLater(taken));
     return;
   }
+  leases_.Hear(charge.key, *part_->leased, reply);
   store::Outcome outcome;
   outcome.step = leases_.StepOf(charge, *part_->leased, reply);
   if (part_->mode == store::Mode::kPeek && leases_.CanPay(charge, *part_->leased)) {

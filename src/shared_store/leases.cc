@@ -32,6 +32,8 @@ uint64_t RandomHolder() {
   return std::max<uint64_t>(drawn, 1);
 }
 
+constexpr int64_t kSoonNs = 1'000'000;
+
 int64_t WaitNs(int64_t us) { return us == core::kNever ? core::kNever : us * 1000; }
 
 // Until a bucket that lacks so many units is full; of a window, until it ends.
@@ -106,7 +108,13 @@ bool Leases::Take(PartPtr part) {
   return sender_.Send(std::make_shared<Decision>(*this, std::move(part)), Lane::kAwaited);
 }
 
-// What nodes hold is not in the store's answer; what this one holds it adds itself.
+void Leases::Hear(base::Key128 key, const LeasedMeter& leased, const TakeReply& reply) {
+  if (!book_) return;
+  book_->Hear(key, leased.terms, reply.remaining, reply.reset_us * 1000, options_.loop->now_ns());
+}
+
+// What nodes hold is not in the store's answer; what this one holds it adds itself. It may have
+// come in after the question: then the store's wait is none, and the same call passes at once.
 core::Step Leases::StepOf(const store::Charge& charge, const LeasedMeter& leased,
                           const TakeReply& reply) const {
   int64_t left = 0;
@@ -116,7 +124,10 @@ core::Step Leases::StepOf(const store::Charge& charge, const LeasedMeter& leased
                   .remaining = std::min(reply.remaining + left, leased.terms.burst)};
   step.reset_after_ns =
       std::max(reply.reset_us * 1000, ResetNs(leased, step.remaining, reply.reset_us * 1000));
-  if (!reply.allowed) step.retry_after_ns = WaitNs(reply.retry_us);
+  if (!reply.allowed) {
+    step.retry_after_ns = WaitNs(reply.retry_us);
+    if (step.retry_after_ns > kSoonNs && charge.cost <= left) step.retry_after_ns = kSoonNs;
+  }
   return step;
 }
 

@@ -96,6 +96,8 @@ class Leases {
   Task<void> SettleLater(store::SharedCharge charge);
   Task<void> TellAgain(std::shared_ptr<Correction> correction);
   store::lease::Windows WindowsOf(const store::lease::LeasedMeter& leased, base::Key128 key) const;
+  void Hear(base::Key128 key, const store::lease::LeasedMeter& leased,
+            const store::lease::TakeReply& reply);
   core::Step StepOf(const store::Charge& charge, const store::lease::LeasedMeter& leased,
                     const store::lease::TakeReply& reply) const;
   // The store's clock is in none of the calendar windows that were sent.

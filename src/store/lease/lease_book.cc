@@ -183,6 +183,14 @@ void LeaseBook::Failed(Key128 key, int64_t number, int64_t now_ns) {
   entry->next_ask_ns = now_ns + options_.horizon_ns / 16;
 }
 
+void LeaseBook::Hear(Key128 key, const LeaseTerms& terms, int64_t available, int64_t reset_ns,
+                     int64_t now_ns) {
+  Entry* entry = Find(key);
+  if (entry == nullptr || entry->fence != terms.fence) return;
+  entry->available = available;
+  entry->full_ns = now_ns + reset_ns;
+}
+
 void LeaseBook::Drop(Key128 key) {
   if (Entry* entry = Find(key); entry != nullptr) Void(entry, entry->fence);
 }

@@ -93,6 +93,10 @@ class LeaseBook {
   // The request will not be answered, or its answer was unreadable. A reply may come all the same.
   void Failed(Key128 key, int64_t number, int64_t now_ns);
 
+  // What the store said of the shared capacity in an answer to something else.
+  void Hear(Key128 key, const LeaseTerms& terms, int64_t available, int64_t reset_ns,
+            int64_t now_ns);
+
   // Forgets what is held of a key, for a counter that was reset: neither spent nor given back.
   void Drop(Key128 key);
 

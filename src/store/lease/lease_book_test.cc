@@ -310,6 +310,19 @@ TEST_F(LeaseBookTest, TellsWhatIsKnownOfTheWhole) {
   EXPECT_EQ(book_.StandingOf({5, 5}, terms_, 0).left, 0);
 }
 
+TEST_F(LeaseBookTest, HearsOfTheWholeFromOtherAnswers) {
+  Lease(10, 0);
+  book_.Hear(kKey, terms_, 40, 900'000, 100'000);
+  const LeaseBook::Standing standing = book_.StandingOf(kKey, terms_, 200'000);
+  EXPECT_EQ(standing.left, 10);
+  EXPECT_EQ(standing.available, 40);
+  EXPECT_EQ(standing.reset_ns, 800'000);
+  LeaseTerms other = terms_;
+  ++other.fence;
+  book_.Hear(kKey, other, 1, 1, 200'000);
+  EXPECT_EQ(book_.StandingOf(kKey, terms_, 200'000).available, 40);
+}
+
 TEST_F(LeaseBookTest, CanPaySaysWhatSpendWouldDo) {
   EXPECT_FALSE(book_.CanPay(kKey, terms_, 0, 0));
   EXPECT_FALSE(book_.Holds(kKey, 0));

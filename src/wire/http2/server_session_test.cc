@@ -137,7 +137,8 @@ TEST_F(SessionTest, ARequestIsAnsweredWithABodyAndTrailers) {
     const Header trailers[] = {{"grpc-status", "0", true}};
     server_->SendTrailers(id, trailers);
   };
-  const Header head[] = {{":status", "200", true}, {"x-one", std::string("1")}};
+  const std::string one = "1";
+  const Header head[] = {{":status", "200", true}, {"x-one", one}};
   server_->Respond(id, head, Body::kFollows);
   ASSERT_TRUE(Exchange());
   const Http2Client::Answer& answer = client_->answer(id);

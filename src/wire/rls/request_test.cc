@@ -107,15 +107,15 @@ TEST(RlsRequest, WhatIsNoMessageIsRefused) {
     EXPECT_FALSE(reader.Read(bytes).has_value());
   }
   // Unknown fields of every kind are passed over, groups included.
-  EXPECT_TRUE(reader
-                  .Read(std::string("\x50\x01\x5b\x0a\x01"
-                                    "x\x53\x54\x5c\x65"
-                                    "abcd\x69"
-                                    "abcdefgh"
-                                    "\x0a\x01"
-                                    "d",
-                                    26))
-                  .has_value());
+  const std::string unknown_fields(
+      "\x50\x01\x5b\x0a\x01"
+      "x\x53\x54\x5c\x65"
+      "abcd\x69"
+      "abcdefgh"
+      "\x0a\x01"
+      "d",
+      26);
+  EXPECT_TRUE(reader.Read(unknown_fields).has_value());
   EXPECT_EQ(reader.domain(), "d");
 }
 
