@@ -95,6 +95,16 @@ class Process:
     def signal(self, number):
         self._process.send_signal(number)
 
+    def pause(self):
+        """SIGSTOP, and the moment in which every thread stands still."""
+        self.signal(signal.SIGSTOP)
+
+        def stands_still():
+            stats = [path.read_text() for path in Path(f"/proc/{self.pid}/task").glob("*/stat")]
+            return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+        wait_until(stands_still, f"{self.name} stands still")
+
     def wait(self, timeout_s=PATIENCE_S):
         """The exit code, once the output is read to its end."""
         code = self._process.wait(timeout_s)

@@ -44,9 +44,10 @@ def decider(start_weir):
 
 @contextlib.contextmanager
 def stopped(weir, how):
-    weir.signal(how)
-    if how == signal.SIGKILL:
-        weir.wait()
+    if how == signal.SIGSTOP:
+        weir.pause()
+    else:
+        weir.kill()
     try:
         yield
     finally:

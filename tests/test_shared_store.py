@@ -189,7 +189,7 @@ def test_case80_a_paused_store_delays_nobody_for_long_and_serves_again_within_a_
     limits = [{"name": "many", "per": ["client"], "rate": "1000000/h", "on_failure": "open"}]
     node = start_node(server, limits, store={"timeout": "50ms"}, threads=1)
     assert node.decide({"client": "a"})["source"] == "redis"
-    server.signal(signal.SIGSTOP)
+    server.pause()
     slowest = 0.0
     with httpx.Client(timeout=30) as client:
         for _ in range(300):

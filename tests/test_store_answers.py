@@ -38,7 +38,7 @@ def test_decisions_that_wait_for_the_store_are_answered_before_the_end(start_nod
     url, body = f"{node.api}/v1/check", {"attributes": {"client": "x"}}
     with httpx.Client(timeout=20) as client, concurrent.futures.ThreadPoolExecutor(1) as pool:
         assert client.post(url, json=body).status_code == 200
-        shared_store.signal(signal.SIGSTOP)
+        shared_store.pause()
         try:
             waiting = pool.submit(client.post, url, json=body)
             wait_until(

@@ -153,7 +153,7 @@ def test_three_layers_in_a_cluster_take_one_round_trip_and_a_denial_one_more(red
         for silent in servers:
             others = [server for server in servers if server is not silent]
             before, before_silent = calls(others), silent.calls("evalsha")
-            silent.signal(signal.SIGSTOP)
+            silent.pause()
             try:
                 asked = threads.submit(node.decide, call)
                 wait_until(

@@ -229,7 +229,7 @@ def test_case80_a_pause_under_load_holds_neither_connections_nor_memory(start_re
     with SteadyLoad(nodes, pace_s=0.005, threads=8) as load:
         wait_until(lambda: load.admitted("redis") >= 400, "some calls have passed")
         before_bytes = [node.rss_bytes() for node in nodes]
-        server.signal(signal.SIGSTOP)
+        server.pause()
         wait_until(lambda: load.admitted("fallback") >= 2000, "calls pass without a store")
         grown = [node.rss_bytes() - before for node, before in zip(nodes, before_bytes, strict=True)]
         server.signal(signal.SIGCONT)
