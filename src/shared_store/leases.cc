@@ -33,6 +33,7 @@ uint64_t RandomHolder() {
 }
 
 constexpr int64_t kSoonNs = 1'000'000;
+constexpr int64_t kGivenBackNs = 1'000'000'000;
 
 int64_t WaitNs(int64_t us) { return us == core::kNever ? core::kNever : us * 1000; }
 
@@ -113,8 +114,9 @@ void Leases::Hear(base::Key128 key, const LeasedMeter& leased, const TakeReply& 
   book_->Hear(key, leased.terms, reply.remaining, reply.reset_us * 1000, options_.loop->now_ns());
 }
 
-// What nodes hold is not in the store's answer; what this one holds it adds itself. It may have
-// come in after the question: then the store's wait is none, and the same call passes at once.
+// What nodes hold is not in the store's answer; what this one holds it adds itself. Where there is
+// room with that, the store's wait is not the true one: what came in after the question pays for
+// the same call at once, and what nobody uses goes back within a second.
 core::Step Leases::StepOf(const store::Charge& charge, const LeasedMeter& leased,
                           const TakeReply& reply) const {
   int64_t left = 0;
@@ -126,7 +128,9 @@ core::Step Leases::StepOf(const store::Charge& charge, const LeasedMeter& leased
       std::max(reply.reset_us * 1000, ResetNs(leased, step.remaining, reply.reset_us * 1000));
   if (!reply.allowed) {
     step.retry_after_ns = WaitNs(reply.retry_us);
-    if (step.retry_after_ns > kSoonNs && charge.cost <= left) step.retry_after_ns = kSoonNs;
+    const int64_t held_ns = charge.cost <= left ? kSoonNs : kGivenBackNs;
+    if (charge.cost <= step.remaining && step.retry_after_ns > held_ns)
+      step.retry_after_ns = held_ns;
   }
   return step;
 }
