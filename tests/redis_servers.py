@@ -54,6 +54,12 @@ class RedisServer(Process):
         """How often the command has been carried out."""
         return self.client.info("commandstats").get(f"cmdstat_{command}", {}).get("calls", 0)
 
+    def decision_calls(self):
+        """How often scripts have been called, but for the heartbeats of nodes, which alone ask ZCARD."""
+        stats = self.client.info("commandstats")
+        calls, beats = (stats.get(f"cmdstat_{command}", {}).get("calls", 0) for command in ("evalsha", "zcard"))
+        return calls - beats
+
     def is_master(self):
         with contextlib.suppress(redis.exceptions.RedisError):
             return self.client.info("replication")["role"] == "master"

@@ -215,14 +215,14 @@ def test_decisions_of_one_read_go_to_the_store_together(start_node, shared_store
     weir = start_node(shared_store, [], listen={"resp": "127.0.0.1:0"}, threads=1)
     client = connect(weir)
     client.execute_command("CL.THROTTLE", "warm", *TEN_A_DAY)
-    before = shared_store.calls()
+    before = shared_store.decision_calls()
     with client.pipeline(transaction=False) as pipeline:
         for _ in range(200):
             pipeline.execute_command("CL.THROTTLE", "k", "99", "100", "86400")
         replies = pipeline.execute()
     assert [reply[0] for reply in replies] == [0] * 100 + [1] * 100
     assert [reply[2] for reply in replies] == [*range(99, -1, -1), *[0] * 100]
-    assert shared_store.calls() - before <= 20
+    assert shared_store.decision_calls() - before <= 20
 
 
 def test_case10_and_75_keys_in_the_store_expire(start_node, shared_store):

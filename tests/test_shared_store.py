@@ -156,7 +156,7 @@ def test_a_flood_of_denied_calls_does_not_reach_the_store(shared_store, start_no
     node = start_node(shared_store, [{"name": "one", "per": ["client"], "rate": "1/h"}], threads=1)
     assert allowed(node, 1) == 1
     node.decide({"client": "alice"})
-    before = shared_store.calls()
+    before = shared_store.decision_calls()
     began = time.monotonic()
     with httpx.Client() as client:
         for _ in range(300):
@@ -165,7 +165,7 @@ def test_a_flood_of_denied_calls_does_not_reach_the_store(shared_store, start_no
             assert answer["retry_after_ms"] > 3_590_000
     took_s = time.monotonic() - began
     # Denials are believed for a tenth of a second, since a settle elsewhere may end them.
-    assert shared_store.calls() - before <= took_s / 0.1 + 2
+    assert shared_store.decision_calls() - before <= took_s / 0.1 + 2
 
 
 @pytest.mark.parametrize(
@@ -243,10 +243,10 @@ def test_two_tiers_a_local_bucket_before_a_shared_window(shared_store, start_nod
     first, second = (start_node(shared_store, limits) for _ in range(2))
     assert allowed(first, 5) == 2
     assert allowed(second, 5) == 2
-    before = shared_store.calls()
+    before = shared_store.decision_calls()
     denied = first.decide({"client": "alice"})
     assert denied["denied_by"] == ["burst"]
-    assert shared_store.calls() == before  # What this node denies by itself costs the store nothing.
+    assert shared_store.decision_calls() == before  # What this node denies by itself costs the store nothing.
     with_room = [{"name": "window", "per": ["client"], "rate": "100/h", "algorithm": "fixed_window"}]
     third = start_node(shared_store, with_room)
     assert third.decide({"client": "alice"}, 0)["limits"][0]["remaining"] == 96
