@@ -149,6 +149,9 @@ class Worker {
   // was given last, so that no call is decided by another policy than the one that named its
   // attributes. Valid until the next call of this.
   const policy::Policy& policy();
+  // What policy() gave last. For whoever is in the middle of a call: a verdict's views are of this
+  // policy, and end with the next policy().
+  const policy::Policy& policy_in_use() const;
   const identity::IdentityResolver& identity();
   identity::IdentityCache& identity_cache();
   size_t shard() const { return shard_; }

@@ -58,6 +58,8 @@ const policy::Policy& Worker::policy() {
   return *bound_->policy;
 }
 
+const policy::Policy& Worker::policy_in_use() const { return *bound_->policy; }
+
 const identity::IdentityResolver& Worker::identity() { return *bound_->identity; }
 
 identity::IdentityCache& Worker::identity_cache() {

@@ -102,7 +102,7 @@ void CheckApi::AnswerVerdict(const net::HttpRequest& request,
   const decide::Verdict& verdict = **decided;
   BeginAnswer(request, wants_status && !verdict.allowed ? 429 : 200, "application/json", answer);
   if (wants_status) {
-    const policy::AnswersConfig& config = worker_.policy().config().answers;
+    const policy::AnswersConfig& config = worker_.policy_in_use().config().answers;
     const answers::RetryAdvice advice = answers::AdviseRetry(verdict, config, NextRandom(random_));
     answers::AppendLimitHeaders(verdict, config, advice, request.wall_ns, answer.out());
     if (!verdict.allowed) answer.TrustedFields("Cache-Control: no-store\r\n");

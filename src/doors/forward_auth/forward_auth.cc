@@ -88,7 +88,8 @@ Result<void> ForwardAuth::Describe(const http1::RequestHead& head, const Origina
   call_.SetAddress(who.address);
   call_.SetPlain(policy::kMethodAttribute, original.method);
   call_.SetHost(original.host);
-  for (const policy::AttributeTable::Header& header : worker_.policy().attributes().headers()) {
+  for (const policy::AttributeTable::Header& header :
+       worker_.policy_in_use().attributes().headers()) {
     if (const http1::HeaderField* field = head.headers.Find(header.field_name)) {
       call_.SetPlain(header.index, field->value);
     }
@@ -172,7 +173,7 @@ void ForwardAuth::Conclude(const net::HttpRequest& request, const Question& ques
   if (verdict.allowed && question.who.outcome != identity::IdentityOutcome::kOk) {
     return AnswerUnauthenticated(request, path, question.who.reason, answer);
   }
-  const policy::AnswersConfig& config = worker_.policy().config().answers;
+  const policy::AnswersConfig& config = worker_.policy_in_use().config().answers;
   const answers::RetryAdvice advice = answers::AdviseRetry(verdict, config, NextRandom(random_));
   answer.Begin(verdict.allowed ? 200 : question.deny_status);
   answer.Date(request.date);
@@ -188,7 +189,7 @@ void ForwardAuth::Conclude(const net::HttpRequest& request, const Question& ques
 
 void ForwardAuth::AnswerUnauthenticated(const net::HttpRequest& request, std::string_view path,
                                         std::string_view reason, http1::ResponseWriter& answer) {
-  const policy::AnswersConfig& config = worker_.policy().config().answers;
+  const policy::AnswersConfig& config = worker_.policy_in_use().config().answers;
   const answers::BodyShape shape = answers::ShapeOf(config, path);
   wire::Buffer body;
   answers::AppendErrorBody(shape, 401, reason, {}, body);

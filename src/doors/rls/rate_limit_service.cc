@@ -134,7 +134,7 @@ void RateLimitService::AppendResponse(const decide::Verdict& verdict, int64_t wa
 
 void RateLimitService::AppendHeaders(const decide::Verdict& verdict, int64_t wall_ns,
                                      weir::rls::ResponseWriter& writer) {
-  policy::AnswersConfig config = worker_.policy().config().answers;
+  policy::AnswersConfig config = worker_.policy_in_use().config().answers;
   config.x_ratelimit = false;
   config.openai = false;
   const answers::RetryAdvice advice = answers::AdviseRetry(verdict, config, NextRandom(random_));

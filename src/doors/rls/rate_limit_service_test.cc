@@ -151,6 +151,23 @@ TEST(RateLimitService, HeadersAreThoseThatAreConfigured) {
   EXPECT_EQ(HeadersOf(ours.Ask(Request("a"))).at("RateLimit"), "\"a\";r=9;t=6");
 }
 
+// A reload may come between a decision and its answer, which is then the old policy's to its end.
+TEST(RateLimitService, AnAnswerIsOfThePolicyThatDecided) {
+  Service service(Limit("10/min"));
+  const std::string message = Request("a").SerializeAsString();
+  const auto decided = service.service.Decide(message, service.weir.now());
+  ASSERT_TRUE(decided);
+  service.weir.Reload("limits: [" + Limit("20/min") + "]\nanswers: {headers: []}");
+  wire::Buffer out;
+  service.service.AppendResponse(**decided, 0, out);
+  pb::RateLimitResponse response;
+  ASSERT_TRUE(response.ParseFromString(std::string(out.View())));
+  EXPECT_EQ(response.statuses(0).current_limit().name(), "a");
+  EXPECT_EQ(HeadersOf(response).at("RateLimit-Policy"), "\"a\";q=10;w=60");
+  service.weir.worker->policy();
+  EXPECT_EQ(service.Ask(Request("a")).statuses(0).current_limit().requests_per_unit(), 20u);
+}
+
 TEST(RateLimitService, FaultsNameTheField) {
   Service service(Limit("10/min"));
   pb::RateLimitRequest negative = Request("a");
