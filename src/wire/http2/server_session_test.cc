@@ -324,6 +324,24 @@ TEST_F(SessionTest, ARapidResetEndsTheConnection) {
   EXPECT_TRUE(std::ranges::all_of(streams_, [](const auto& each) { return each.second->closed; }));
 }
 
+// CVE-2025-8671: frames that make the server reset its streams, here a window opened too far.
+TEST_F(SessionTest, MakingTheServerResetStreamsEndsTheConnection) {
+  const std::string get = "\x82\x86\x84\x41\x09localhost";  // HPACK of Get().
+  ASSERT_TRUE(FeedRaw(""));
+  uint32_t rounds = 0;
+  for (; rounds < 5000; ++rounds) {
+    const uint32_t id = 2 * rounds + 1;
+    const std::string frames =
+        Http2Frame(1, 0x5, id, get) + Http2Frame(8, 0, id, "\x7f\xff\xff\xff");
+    const bool alive = server_->Feed(frames, now_ns_);
+    Drain();
+    if (!alive || server_->finished()) break;
+  }
+  // Each costs two of the budget: the frame, and the reset that it makes.
+  EXPECT_GE(rounds, 990u);
+  EXPECT_LE(rounds, 1010u);
+}
+
 // A client that cancels one call in two for as long as it likes is none.
 TEST_F(SessionTest, CancellingCallsIsNoAttack) {
   for (int i = 0; i < 5000; ++i) {
