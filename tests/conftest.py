@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from fake_clock import FakeClock
+from raw_http2 import Http2Connection
 from redis_servers import FLAVOURS, RedisCluster, RedisSentinels, RedisServer
 from servers import BINARY, Process, Upstream, Weir, make_config
 from store_proxy import StoreProxy
@@ -68,6 +69,13 @@ def start_weir(tmp_path_factory, started, upstream):
         return server
 
     return start
+
+
+@pytest.fixture
+def h2c(weir):
+    """HTTP/2 without TLS, to the gateway of the module's own `weir`."""
+    with Http2Connection(weir.address("gateway")) as connection:
+        yield connection
 
 
 @pytest.fixture

@@ -32,6 +32,9 @@ http = Http()
 # A call that the stand-in upstream answers.
 CHAT = {"model": "mock-1", "messages": [{"role": "user", "content": "Hello"}]}
 
+# A limit that no test reaches.
+PLENTY = {"name": "plenty", "per": ["client"], "rate": "1000/hour"}
+
 
 def wait_until(condition, what, timeout_s=PATIENCE_S, interval_s=0.01):
     """The condition's first true value; an AssertionError naming `what` when there is none in time."""

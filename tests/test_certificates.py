@@ -6,9 +6,7 @@ import ssl
 import httpx
 import pytest
 from raw_http2 import Http2Connection
-from servers import tls_door, trusting, wait_until
-
-PLENTY = {"name": "plenty", "per": ["client"], "rate": "1000/hour"}
+from servers import PLENTY, tls_door, trusting, wait_until
 
 
 def certificate_of(weir, door="gateway"):

@@ -8,20 +8,12 @@ import httpx
 import pytest
 from raw_http import RawConnection
 from raw_http2 import CANCEL, JSON, PROTOCOL_ERROR, Http2Connection
-from servers import CHAT, tls_door, trusting
-
-PLENTY = {"name": "plenty", "per": ["client"], "rate": "1000/hour"}
+from servers import CHAT, PLENTY, tls_door, trusting
 
 
 @pytest.fixture
 def weir(start_weir):
     return start_weir([PLENTY])
-
-
-@pytest.fixture
-def h2c(weir):
-    with Http2Connection(weir.address("gateway")) as connection:
-        yield connection
 
 
 class TestAlpn:

@@ -11,12 +11,11 @@ from pathlib import Path
 import httpx
 import openai
 import pytest
-from servers import CHAT, ROOT, Upstream, Weir, tls_door, trusting
+from servers import CHAT, PLENTY, ROOT, Upstream, Weir, tls_door, trusting
 
 NODE = Path(__file__).parent / "node"
 INSTALL = "scripts/install_packages.sh test installs it"
 STREAM = json.dumps({**CHAT, "stream": True}).encode()
-PLENTY = {"name": "plenty", "per": ["client"], "rate": "1000/hour"}
 
 
 @pytest.fixture

@@ -9,21 +9,14 @@ import time
 import httpx
 import pytest
 from raw_http2 import CANCEL, INTERNAL_ERROR, JSON, NO_ERROR, Http2Connection
-from servers import CHAT, wait_until
+from servers import CHAT, PLENTY, wait_until
 
 STREAM = json.dumps({**CHAT, "stream": True}).encode()
-PLENTY = {"name": "plenty", "per": ["client"], "rate": "1000/hour"}
 
 
 @pytest.fixture
 def weir(start_weir):
     return start_weir([PLENTY])
-
-
-@pytest.fixture
-def h2c(weir):
-    with Http2Connection(weir.address("gateway")) as connection:
-        yield connection
 
 
 class TestStreams:
